@@ -1,0 +1,157 @@
+"""How a trial ends: verdict, report and sums written, and the copy brought up to them.
+
+Runs in the controlling process, last. The copy gets the verdict before the trial itself does, so that a
+`go` in the trial folder is never without its copy; a copy that fails turns the verdict first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fixtures.copy import sync
+from fixtures.copy import transfer
+from fixtures.copy import worth_copying
+from fixtures.evidence import account
+from fixtures.evidence import sums
+from fixtures.evidence.models import Application
+from fixtures.evidence.models import Copy
+from fixtures.evidence.models import Documents
+from fixtures.evidence.trial import CHECKS
+from fixtures.evidence.trial import LATEST
+from fixtures.evidence.trial import LOCKS
+from fixtures.evidence.trial import REPORT
+from fixtures.evidence.trial import VERDICT
+from fixtures.evidence.trial import Trial
+from fixtures.evidence.trial import write_atomically
+from plugins.verdict import Facts
+from plugins.verdict import Objection
+from plugins.verdict import decide
+from plugins.verdict_file import Artefact
+from plugins.verdict_file import DocumentCounts
+from plugins.verdict_file import Verdict
+
+COPIED = "end_of_trial.copied"
+JUDGED_ALIKE = "end_of_trial.judged_alike"
+
+Render = Callable[[Verdict], str]
+
+
+def counts(trial: Trial) -> DocumentCounts | None:
+    """Documents counted over identifiers; None where the manifest could not be read."""
+    documents = trial.find("documents", Documents)
+    if documents is None or documents.manifest_error:
+        return None
+    application = trial.find("application", Application)
+    taken = account.take(documents.entries, application.results.lines if application else [])
+    return DocumentCounts(
+        expected=trial.record.parameters.documents.expected,
+        accepted=list(taken.accepted),
+        rejected=list(taken.rejected),
+        missing=list(taken.missing),
+        duplicated=list(taken.duplicated),
+        invented=list(taken.invented),
+    )
+
+
+def advisories(trial: Trial) -> list[str]:
+    """What a person should know and what does not decide."""
+    said = []
+    copy = trial.find("copy", Copy)
+    if copy and copy.same_file_system:
+        said.append(f"the copy in {copy.target} is on the same file system as the trial: that is no backup")
+    application = trial.find("application", Application)
+    if application:
+        for stream, name in ((application.stdout, "stdout"), (application.stderr, "stderr")):
+            if stream.bytes > 10 << 20:
+                said.append(f"the application printed {stream.bytes >> 20} MiB to {name}; the planned volume multiplies that")
+    said.append("not examined by this suite: memory peak against the planned volume, resuming, training")
+    said.append("twelve documents verify a procedure; they do not predict a campaign")
+    return said
+
+
+def objections(trial: Trial, facts: Facts) -> list[Objection]:
+    """Checks that the copy, judged again, brought to another outcome than this run did."""
+    copy = trial.find("copy", Copy)
+    if copy is None or copy.reread is None or copy.reread.error:
+        return []  # the check of the copy itself says so
+    ours = {outcome.nodeid: outcome.status for outcome in facts.outcomes}
+    differing = []
+    for check in facts.plan:
+        here, there = ours.get(check.nodeid), copy.reread.outcomes.get(check.nodeid)
+        if "copy" not in check.evidence and here in ("passed", "failed", "not_reached") and here != there:
+            differing.append(f"{check.id}: {here} here, {there or 'absent'} there")
+    if not differing:
+        return []
+    return [Objection(JUDGED_ALIKE, f"judging the copy differs: {'; '.join(differing)}", "reread")]
+
+
+def close(trial: Trial, facts: Facts, render: Render, *, copying: bool) -> tuple[Verdict, list[str]]:
+    """Write everything; the verdict that holds, and what could not be written."""
+    begun = time.monotonic()
+    copy = trial.find("copy", Copy)
+    target = Path(copy.path) if copying and copy and copy.path and not copy.error else None
+    try:
+        verdict, files = _prepare(trial, facts, render, begun)
+        if target is not None and (obstacle := _complete_copy(trial, target, files)) is not None:
+            objection = Objection(COPIED, f"the copy could not be completed: {obstacle}")
+            facts = dataclasses.replace(facts, objections=[*facts.objections, objection])
+            verdict, files = _prepare(trial, facts, render, begun)
+        for name, data in files.items():
+            write_atomically(trial.path / name, data)
+        write_atomically(trial.path.parent / LATEST, trial.name.encode() + b"\n")
+        shutil.rmtree(trial.path / LOCKS, ignore_errors=True)
+        return verdict, []
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            (trial.path / VERDICT).unlink()
+        trouble = f"the verdict could not be written: {error.strerror or error}"
+        facts = dataclasses.replace(facts, trouble=[*facts.trouble, trouble])
+        return decide(facts), [trouble]
+
+
+def _prepare(trial: Trial, facts: Facts, render: Render, begun: float) -> tuple[Verdict, dict[str, bytes]]:
+    """The verdict, and the closing files in the order in which they are written."""
+    there = [name for name in worth_copying(trial.path) if name not in (VERDICT, REPORT, sums.NAME)]
+    if (trial.path / CHECKS).exists():
+        there.append(CHECKS)
+    artefacts = [_artefact(trial.path / name, name) for name in sorted(there)]
+    timing = {**facts.timing, "report": time.monotonic() - begun}
+    verdict = decide(dataclasses.replace(facts, artefacts=artefacts, timing=timing))
+    report = render(verdict).encode("utf-8", "backslashreplace")
+    own = Artefact(path=REPORT, sha256=sums.of_bytes(report), bytes=len(report))
+    verdict = verdict.model_copy(update={"artefacts": [*verdict.artefacts, own]})
+    text = json.dumps(verdict.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=2)
+    written = text.encode("utf-8", "backslashreplace") + b"\n"
+    listed = [(artefact.path, artefact.sha256) for artefact in verdict.artefacts]
+    seal = sums.render(sorted([*listed, (VERDICT, sums.of_bytes(written))])).encode()
+    return verdict, {REPORT: report, VERDICT: written, sums.NAME: seal}
+
+
+def _artefact(path: Path, name: str) -> Artefact:
+    return Artefact(path=name, sha256=sums.of_file(path), bytes=path.stat().st_size)
+
+
+def _complete_copy(trial: Trial, target: Path, files: dict[str, bytes]) -> str | None:
+    """Bring the copy up to the closed trial, byte for byte, and read it all back; why not, or None."""
+    try:
+        for name in [*worth_copying(trial.path), CHECKS]:
+            if (trial.path / name).exists() and not (target / name).exists():
+                transfer(trial.path, target, name)
+        for name, data in files.items():
+            write_atomically(target / name, data)
+            sync(target / name)
+        differences = sums.differences(target)
+        return "; ".join(differences[:3]) or None
+    except OSError as error:
+        return f"{error.strerror}: {error.filename}"
+    finally:
+        # a verdict in a copy that does not hold together must not be read as one
+        with contextlib.suppress(OSError):
+            if not (target / sums.NAME).exists() or sums.differences(target):
+                (target / VERDICT).unlink()

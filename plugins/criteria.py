@@ -1,0 +1,180 @@
+"""How a check is declared, and how it states its claim.
+
+    @check("results.allowed_category", on_failure="fix", change="the application's label mapping")
+    def test_every_accepted_document_has_one_allowed_category(account, parameters, claim): ...
+
+Runs in whichever process runs the check. What a check said travels to the controlling process as one JSON
+text, because nothing but plain builtins survives pytest-xdist's wire.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from collections.abc import Generator
+from collections.abc import Iterable
+from typing import Any
+from typing import TypeVar
+
+import pytest
+
+from fixtures.evidence.trial import Broken
+from fixtures.evidence.trial import NotReached
+from fixtures.evidence.trial import Scope
+from plugins.verdict import Claim
+from plugins.verdict_file import CRITERIA
+from plugins.verdict_file import Criterion
+from plugins.verdict_file import FailureDecision
+
+F = TypeVar("F", bound=Callable[..., object])
+
+#: the attribute of a report that carries what its check said
+SAID = "gpu_pilot"
+_CLAIMS = pytest.StashKey[list[Claim]]()
+
+
+def check(
+    id: str,
+    *,
+    on_failure: FailureDecision,
+    change: str,
+    step: str | None = None,
+    scopes: tuple[Scope, ...] = ("rental", "rehearsal"),
+) -> Callable[[F], F]:
+    """Declare a test as a check of the pilot.
+
+    Args:
+        id: `criterion.name`, stable for ever: reruns, records and scripts match on it.
+        on_failure: what a failure means unless what is observed says otherwise.
+        change: the one factor to change when it fails.
+        step: the rung of the launch ladder.
+        scopes: the kinds of trial in which the claim can be established at all.
+    """
+    criterion_of(id)
+    return pytest.mark.check(id=id, on_failure=on_failure, change=change, step=step, scopes=scopes)
+
+
+def criterion_of(id: str) -> Criterion:
+    """The criterion that an id belongs to; raises ValueError for an id of none."""
+    wanted = id.partition(".")[0].replace("_", " ")
+    for criterion in CRITERIA:
+        if criterion == wanted:
+            return criterion
+    raise ValueError(f"check id {id!r} begins with none of the criteria {', '.join(CRITERIA)}")
+
+
+class ClaimFailed(AssertionError):
+    """A claim does not hold; the text is the whole message, so no assertion introspection prints more."""
+
+
+class Claims:
+    """Collects what one check claims. Called at least once by every check, or the check is broken."""
+
+    def __init__(self, said: list[Claim]) -> None:
+        self._said = said
+
+    def __call__(
+        self,
+        holds: bool,
+        *,
+        required: str,
+        found: str,
+        documents: Iterable[str] = (),
+        decision: FailureDecision | None = None,
+        change: str | None = None,
+        advice: str | None = None,
+    ) -> None:
+        """State a claim.
+
+        Args:
+            holds: a real bool, so that neither NaN nor an empty list can decide.
+            required, found: what the criterion asks for and what was observed, for people.
+            documents: the identifiers concerned when it does not hold.
+            decision, change, advice: what is observed overrules what was declared.
+
+        Raises:
+            ClaimFailed: the claim does not hold.
+            TypeError: `holds` is no bool.
+        """
+        __tracebackhide__ = True
+        if type(holds) is not bool:
+            raise TypeError(f"a claim must be True or False, not {type(holds).__name__}")
+        named = [_wire(document) for document in documents]
+        self._said.append(
+            Claim(
+                holds=holds,
+                required=_wire(required),
+                found=_wire(found),
+                documents=named,
+                decision=decision,
+                change=change,
+                advice=advice,
+            )
+        )
+        if not holds:
+            which = f" ({_some(named)})" if named else ""
+            raise ClaimFailed(f"required {_wire(required)}; found {_wire(found)}{which}")
+
+    def not_reached(self, step: str, why: str) -> None:
+        """There is nothing yet to judge, because of an earlier step; never a pass."""
+        raise NotReached(step, why)
+
+
+@pytest.fixture
+def claim(request: pytest.FixtureRequest) -> Claims:
+    """States what a check claims, what was required and what was found."""
+    return Claims(request.node.stash.setdefault(_CLAIMS, []))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach what the check said, and show a claim's own message instead of a traceback with values in it."""
+    report = yield
+    if item.get_closest_marker("check") is None:
+        return report
+    error = call.excinfo.value if call.excinfo else None
+    said: dict[str, Any] = {"kind": None, "message": None, "step": None}
+    if isinstance(error, NotReached):
+        said.update(kind="not_reached", message=_wire(str(error)), step=_wire(error.step))
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.location[1] or 0, _wire(str(error)))
+    elif isinstance(error, ClaimFailed):
+        said.update(kind="failed", message=_wire(str(error)))
+        report.longrepr = said["message"]
+    elif isinstance(error, pytest.skip.Exception):
+        said.update(kind="not_run", message=_wire(str(error)))
+    elif error is not None:
+        said.update(kind="broken", message=_wire(_broken(error)))
+        report.longrepr = said["message"]
+    said["claims"] = [claim.model_dump(mode="json") for claim in item.stash.get(_CLAIMS, [])]
+    setattr(report, SAID, json.dumps(said))
+    return report
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "check(id, on_failure, change, step, scopes): one claim of the pilot, see plugins/criteria.py"
+    )
+
+
+def _broken(error: BaseException) -> str:
+    """A fault of the suite, placed; the last frame is enough to find it and shows no values."""
+    if isinstance(error, Broken):
+        return str(error)
+    frame = error.__traceback__
+    while frame and frame.tb_next:
+        frame = frame.tb_next
+    where = f" at {frame.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{frame.tb_lineno}" if frame else ""
+    return f"the suite broke: {type(error).__name__}: {error}{where}"
+
+
+def _wire(text: object) -> str:
+    """Exactly `str`, and writable as UTF-8: neither a subclass nor half a surrogate survives the wire."""
+    return str.__str__(str(text)).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _some(values: list[str], most: int = 12) -> str:
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return ", ".join(values[:most]) + more

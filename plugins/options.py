@@ -1,0 +1,92 @@
+"""The command line, under one heading of `pytest --help`, and which suite a run is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SUITES = ("gpu",)
+
+# Help texts: capital first, no full stop for a single phrase.
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    group = parser.getgroup("gpu-pilot", "gpu-pilot: the acceptance test of a rented card")
+    group.addoption(
+        "--device",
+        choices=("auto", "cuda", "rocm", "cpu"),
+        default="auto",
+        help="Device the application is asked to use; auto takes the rented card and never becomes cpu; "
+        "cpu makes the trial a rehearsal (default: auto)",
+    )
+    group.addoption("--pilot", metavar="FILE", help="Parameters of the pilot (default: config/pilot.json)")
+    group.addoption("--order", metavar="FILE", help="The order as confirmed (default: config/order.json)")
+    group.addoption("--reports", metavar="DIR", help="Where each trial gets a folder (default: reports)")
+    group.addoption(
+        "--copy-to", metavar="DIR", help="Where the trial is copied to and read again (default: as in the parameters)"
+    )
+    group.addoption("--trial", metavar="DIR", help="Judge this trial again from its folder alone and run nothing")
+    group.addoption(
+        "--continue",
+        dest="continue_trial",
+        metavar="TRIAL",
+        help="Rerun what did not pass in this trial (a folder, or its name below --reports) and carry the rest; "
+        "--lf does so with the newest trial",
+    )
+    group.addoption(
+        "--verdict", metavar="FILE", help="Write the machine-readable verdict to this file too, also with --trial"
+    )
+    group.addoption(
+        "--require-go", action="store_true", help="Exit with a status other than 0 unless the decision is go"
+    )
+    if not pluginmanager.hasplugin("cacheprovider"):
+        # --lf is ours and needs no cache, so it works with -p no:cacheprovider as well
+        parser.getgroup("general").addoption("--lf", "--last-failed", dest="lf", action="store_true", default=False)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which suite the arguments name, and how they narrow it (None: they take the whole of it)."""
+
+    suite: str
+    narrowed: str | None
+
+
+def asked(config: pytest.Config) -> Asked | None:
+    """The suite that this run is about, or None where the arguments name none.
+
+    Raises:
+        pytest.UsageError: a suite and something else are named together, which no verdict could speak of.
+    """
+    within, outside = {}, []
+    for argument in config.args:
+        path = (config.invocation_params.dir / argument.split("::")[0]).resolve()
+        suite = next((name for name in SUITES if _is_below(path, config.rootpath / "suites" / name)), None)
+        if suite is None:
+            outside.append(argument)
+        else:
+            within[argument] = (suite, path)
+    if not within:
+        return None
+    if outside or len({suite for suite, _ in within.values()}) > 1:
+        raise pytest.UsageError(f"{', '.join(config.args)}: found several suites or tests, wanted one suite alone")
+    suite = next(iter(within.values()))[0]
+    whole = (config.rootpath / "suites" / suite).resolve()
+    if any(path == whole and "::" not in argument for argument, (_, path) in within.items()):
+        narrowed = _ignored(config)
+    else:
+        narrowed = f"only {', '.join(within)} was selected"
+    return Asked(suite, narrowed)
+
+
+def _ignored(config: pytest.Config) -> str | None:
+    for option in ("ignore", "ignore_glob"):
+        if values := config.getoption(option, None):
+            return f"--{option.replace('_', '-')} {', '.join(map(str, values))} left something out"
+    return None
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return path == folder.resolve() or folder.resolve() in path.parents

@@ -1,0 +1,99 @@
+"""The plan: every check of the suite as collected, before any selection. Runs where items are collected.
+
+Under pytest-xdist the controlling process collects nothing, so the plan goes through a file of the trial.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from fixtures.evidence.base import Model
+from fixtures.evidence.base import load
+from fixtures.evidence.models import Inventory
+from fixtures.evidence.trial import PLAN
+from fixtures.evidence.trial import Scope
+from fixtures.evidence.trial import write_json
+from plugins.criteria import criterion_of
+from plugins.verdict import PlannedCheck
+
+#: what a check may stand on; the names are those of the fixtures
+EVIDENCE = ("inventory", "launch", "documents", "application", "copy")
+#: fixtures that only derive from evidence
+_DERIVED = {"account": ("documents", "application"), "seal": ("copy",)}
+_SAFE = re.compile(r"[a-z0-9._-]+")
+
+
+class Plan(Model):
+    checks: list[PlannedCheck]
+
+
+class Planner:
+    """Collects for one trial: parametrises by device, drops what its scope cannot establish, writes the plan."""
+
+    def __init__(self, *, scope: Scope, devices: list[str], file: Path | None) -> None:
+        self.scope, self.devices, self._file = scope, devices, file
+        self.checks: list[PlannedCheck] = []
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        if "device" in metafunc.fixturenames:
+            metafunc.parametrize("device", self.devices, ids=self.devices)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if self.scope in _scopes(item)]
+        self.checks = [_planned(item) for item in items]
+        if self._file and not self._file.exists():
+            write_json(self._file, Plan(checks=self.checks))
+
+
+def read(folder: Path) -> list[PlannedCheck]:
+    """The plan that a worker wrote; empty where collecting never came to an end."""
+    path = folder / PLAN
+    return load(path, Plan).checks if path.exists() else []
+
+
+def devices(inventory: Inventory, device: str) -> list[str]:
+    """Parameters for checks of one card each: safe ids, and never an empty list, which pytest would skip."""
+    if device == "cpu":
+        return ["cpu"]
+    vendor = {"cuda": "nvidia", "rocm": "amd"}.get(device)
+    cards = [card for card in inventory.cards if vendor is None or card.vendor == vendor]
+    return [f"card{number}" for number in range(len(cards))] or ["card0"]
+
+
+def _scopes(item: pytest.Item) -> tuple[str, ...]:
+    marker = item.get_closest_marker("check")
+    return marker.kwargs["scopes"] if marker else ("rental", "rehearsal")
+
+
+def _planned(item: pytest.Item) -> PlannedCheck:
+    name = getattr(item, "originalname", item.name)
+    parameter = item.name[len(name) :]
+    marker = item.get_closest_marker("check")
+    if marker is None:
+        raise pytest.UsageError(f"{item.nodeid}: found a test without @check; every test of a suite is a check")
+    if parameter and not _SAFE.fullmatch(parameter.strip("[]")):
+        raise pytest.UsageError(f"{item.nodeid}: found the parameter {parameter!r}; wanted [a-z0-9._-]")
+    declared = marker.kwargs
+    return PlannedCheck(
+        id=declared["id"] + parameter,
+        nodeid=item.nodeid,
+        title=name.removeprefix("test_").replace("_", " ") + (f" {parameter}" if parameter else ""),
+        criterion=criterion_of(declared["id"]),
+        step=declared["step"],
+        on_failure=declared["on_failure"],
+        change=declared["change"],
+        evidence=_evidence(item),
+    )
+
+
+def _evidence(item: pytest.Item) -> list[str]:
+    """The evidence named in a check's own signature, derived fixtures taken apart."""
+    named = inspect.signature(getattr(item, "function")).parameters
+    wanted = {part for name in named for part in _DERIVED.get(name, (name,))}
+    return [name for name in EVIDENCE if name in wanted]
+

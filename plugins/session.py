@@ -1,0 +1,296 @@
+"""Wires the pilot to pytest's hooks, and does nothing else.
+
+The controlling process opens the trial before collection and closes it after the last report. Workers of
+pytest-xdist only collect, run checks and make evidence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from fixtures import inventory as cards
+from fixtures.evidence import trial as store
+from fixtures.evidence.base import InputError
+from fixtures.evidence.models import Inventory
+from fixtures.evidence.trial import CHECKS
+from fixtures.evidence.trial import JUNIT
+from fixtures.evidence.trial import LOCKS
+from fixtures.evidence.trial import PLAN
+from fixtures.evidence.trial import REPORT
+from fixtures.evidence.trial import Trial
+from fixtures.evidence.trial import write_json
+from fixtures.instrument import PROGRESS
+from fixtures.instrument import TRIAL
+from plugins import closing
+from plugins import opening
+from plugins import options
+from plugins import plan
+from plugins import progress
+from plugins import reruns
+from plugins import terminal
+from plugins.outcomes import Outcomes
+from plugins.verdict import EXIT_STATUS
+from plugins.verdict import Facts
+from plugins.verdict import decide
+from plugins.verdict_file import Verdict
+
+_INPUT = "gpu_pilot"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    asked = options.asked(config)
+    if asked is None:
+        return
+    continuing = getattr(config.option, "lf", False)
+    config.option.lf = False  # selection is not memory: what did not pass is known from the trial, not from the cache
+    if hasattr(config, "workerinput"):
+        _configure_worker(config)
+    elif config.option.collectonly:
+        seen = cards.observe()
+        device = opening.resolve(config.getoption("device"), seen)
+        _register_planner(config, opening.scope_of(device), seen, device, None)
+    else:
+        config.option.lf = continuing
+        try:
+            controller = Controller(config, asked)
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
+        finally:
+            config.option.lf = False
+        config.pluginmanager.register(controller, "gpu-pilot controller")
+
+
+def _configure_worker(config: pytest.Config) -> None:
+    given = config.workerinput[_INPUT]
+    trial = store.open_trial(Path(given["trial"]), judging=given["judging"])
+    config.stash[TRIAL] = trial
+    config.stash[PROGRESS] = progress.in_a_worker(trial.path)
+    seen = trial.read("inventory", Inventory)
+    _register_planner(config, trial.record.scope, seen, trial.record.device, Path(given["plan"]))
+
+
+def _register_planner(
+    config: pytest.Config, scope: store.Scope, seen: Inventory, device: str, file: Path | None
+) -> plan.Planner:
+    planner = plan.Planner(scope=scope, devices=plan.devices(seen, device), file=file)
+    config.pluginmanager.register(planner, "gpu-pilot planner")
+    return planner
+
+
+class Controller:
+    """One run over one trial: opened, followed, closed."""
+
+    def __init__(self, config: pytest.Config, asked: options.Asked) -> None:
+        self.config, self.asked = config, asked
+        self.begun = psutil.Process().create_time()
+        self.collected: float | None = None
+        self.trouble: list[str] = []
+        self.interruption: str | None = None
+        self.verdict: Verdict | None = None
+        self.unwritten: list[str] = []
+        self.carried: list[str] = []
+        self.changed: list[Any] = []
+        self.follower: progress.Follower | None = None
+        self.scratch = Path(tempfile.mkdtemp(prefix="gpu-pilot-"))
+        judged = opening.judged(config)
+        self.trial = judged or self._begin()
+        self.plan_file = self.scratch / PLAN if judged else self.trial.path / PLAN
+        self.outcomes = Outcomes(None if judged else self.trial.path / CHECKS)
+        config.stash[TRIAL] = self.trial
+        config.stash[PROGRESS] = progress.in_this_process(config)
+        record = self.trial.record
+        try:
+            seen = self.trial.read("inventory", Inventory)
+        except store.Broken as error:
+            raise InputError(self.trial.path, "", str(error), "a trial with its inventory") from None
+        self.planner = _register_planner(config, record.scope, seen, record.device, self.plan_file)
+        self.html = self._ask_for_reports() if not judged else None
+        self._old_handlers = {number: signal.signal(number, self._stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+
+    def _begin(self) -> Trial:
+        before = reruns.earlier(self.config, opening.reports_folder(self.config))
+        trial = opening.begin(self.config, before.trial.name if before else None)
+        if before:
+            self.changed = reruns.changed(before.trial.record.factors, trial.record.factors)
+            self.carried = reruns.carry(before, trial)
+        return trial
+
+    def _ask_for_reports(self) -> Path | None:
+        """Have JUnit and pytest-html write into the trial, unless the person wants them elsewhere."""
+        option = self.config.option
+        if getattr(option, "xmlpath", "") is None:
+            option.xmlpath = str(self.trial.path / JUNIT)
+        if not self.config.pluginmanager.hasplugin("html"):
+            return None
+        if option.htmlpath is None:
+            option.htmlpath = str(self.trial.path / LOCKS / REPORT)
+        option.self_contained_html = True
+        return Path(option.htmlpath)
+
+    def _stop(self, number: int, frame: object) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    # -- while it runs ---------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        with contextlib.suppress(ImportError, KeyError):
+            from pytest_metadata.plugin import metadata_key
+
+            self.config.stash[metadata_key].clear()  # it holds values of environment variables
+
+    def pytest_report_header(self) -> str:
+        record = self.trial.record
+        what = "judging again" if self.trial.judging else f"{record.scope} on {record.device}"
+        carried = f", carrying {', '.join(self.carried)} from {record.continues}" if self.carried else ""
+        return f"gpu-pilot: {what}, trial {self.trial.path}{carried}"
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        given = {"trial": str(self.trial.path), "judging": self.trial.judging, "plan": str(self.plan_file)}
+        node.workerinput[_INPUT] = given
+        if self.follower is None and not self.trial.judging:
+            self.follower = progress.Follower(self.trial.path, self.config)
+            self.follower.start()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        if error:
+            self._doubt(f"a worker died: {str(error).strip()[:200]}")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            last = str(report.longrepr).strip().rpartition("\n")[2]
+            self._doubt(f"the suite could not be collected: {report.nodeid}: {last[:300]}")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.collected = self.collected or time.time()
+        try:
+            self.outcomes.add(report)
+        except OSError as error:
+            self._doubt(f"{CHECKS} could not be written: {error.strerror}")
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        if not isinstance(excinfo.value, pytest.Session.Interrupted):  # what -x raises is no interruption
+            self.interruption = f"it was interrupted {str(excinfo.value)}".strip()
+
+    def pytest_internalerror(self, excrepr: object) -> None:
+        self._doubt(f"pytest itself broke: {str(excrepr).strip().rpartition(chr(10))[2][:300]}")
+
+    def _doubt(self, why: str) -> None:
+        if why not in self.trouble:
+            self.trouble.append(why)
+
+    # -- when it ends ----------------------------------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        result = yield  # JUnit and pytest-html have written theirs
+        if self.follower:
+            self.follower.stop()
+        if session.exitstatus == pytest.ExitCode.USAGE_ERROR:
+            if not self.trial.judging:
+                shutil.rmtree(self.trial.path, ignore_errors=True)
+            return result
+        self._close()
+        session.exitstatus = self._exit_status(session.exitstatus)
+        return result
+
+    def _close(self) -> None:
+        facts = self._facts()
+        if self.trial.judging:
+            self.verdict = decide(facts)
+        else:
+            copying = self.interruption is None
+            self.verdict, self.unwritten = closing.close(self.trial, facts, self._render, copying=copying)
+        if wanted := self.config.getoption("verdict"):
+            path = self.config.invocation_params.dir / wanted
+            try:
+                write_json(path, self.verdict)
+            except OSError as error:
+                self.unwritten.append(f"{path}: {error.strerror}")
+
+    def _facts(self) -> Facts:
+        trial, record = self.trial, self.trial.record
+        checks = self.planner.checks or plan.read(self.plan_file.parent)
+        facts = Facts(
+            trial=trial.name,
+            scope=record.scope,
+            continues=record.continues,
+            plan=checks,
+            outcomes=self.outcomes.all(),
+            selection=self.asked.narrowed,
+            interruption=self.interruption,
+            trouble=list(self.trouble),
+            documents=closing.counts(trial),
+            factors=record.factors.flat(),
+            changed=self.changed,
+            advisories=closing.advisories(trial),
+            timing=self._timing(),
+            carried=self._carried(checks),
+            repeat=f"pytest suites/{self.asked.suite} --device {record.device}",
+            rerun=f"pytest suites/{self.asked.suite} --device {record.device} --continue {trial.name}",
+        )
+        return Facts(**{**facts.__dict__, "objections": closing.objections(trial, facts)})
+
+    def _carried(self, checks: list[Any]) -> dict[str, str]:
+        origin = {}
+        for name in plan.EVIDENCE:
+            with contextlib.suppress(store.Broken):
+                if self.trial.has(name) and (source := self.trial.envelope(name).carried_from):
+                    origin[name] = source
+        return {check.id: origin[name] for check in checks for name in check.evidence if name in origin}
+
+    def _timing(self) -> dict[str, float]:
+        stages = {"start": (self.collected or time.time()) - self.begun}
+        for stage, name in (("launch", "launch"), ("pilot", "application"), ("copy", "copy")):
+            with contextlib.suppress(store.Broken):
+                if self.trial.has(name):
+                    stages[stage] = self.trial.envelope(name).seconds
+        return stages
+
+    def _render(self, verdict: Verdict) -> str:
+        from plugins.report import render
+
+        table = None
+        if self.html and self.html.is_file():
+            table = self.html.read_text(encoding="utf-8")
+        return render(verdict, self.trial, table)
+
+    def _exit_status(self, pytest_status: int | pytest.ExitCode) -> int:
+        assert self.verdict
+        if self.interruption:
+            return pytest.ExitCode.INTERRUPTED
+        if pytest_status == pytest.ExitCode.INTERNAL_ERROR:
+            return pytest.ExitCode.INTERNAL_ERROR
+        status = self.verdict.exit_status
+        if self.unwritten and self.verdict.decision in ("go", "undecided"):
+            status = EXIT_STATUS["undecided"]
+        if status == 0 and self.verdict.decision != "go" and self.config.getoption("require_go"):
+            status = EXIT_STATUS["undecided"]
+        return status
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
+        result = yield
+        if self.verdict:
+            report = None if self.trial.judging else self.trial.path / REPORT
+            notes = [f"changed since {self.verdict.continues}: {change.factor}" for change in self.verdict.changed]
+            terminal.write(terminalreporter, self.verdict, report, self.unwritten, notes)
+        return result
+
+    def pytest_unconfigure(self) -> None:
+        for number, handler in self._old_handlers.items():
+            signal.signal(number, handler)
+        shutil.rmtree(self.scratch, ignore_errors=True)

@@ -1,0 +1,82 @@
+"""What the terminal ends with: the verdict in a dozen lines. Runs in the controlling process."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from plugins.verdict_file import CriterionResult
+from plugins.verdict_file import DocumentCounts
+from plugins.verdict_file import Status
+from plugins.verdict_file import Verdict
+
+_COLOURS = {"go": "green", "fix": "red", "reconfigure": "red", "undecided": "yellow"}
+_WORDS: dict[Status, str] = {
+    "passed": "passed", "failed": "FAILED", "not_reached": "not reached", "not_run": "not run", "broken": "BROKEN",
+}  # fmt: skip
+_INDENT = 13
+
+
+def write(
+    terminal: pytest.TerminalReporter, verdict: Verdict, report: Path | None, unwritten: list[str], notes: list[str]
+) -> None:
+    """The decision, the criteria, the first error, the step reached, the next change, the documents, the report."""
+    colour = {_COLOURS[verdict.decision]: True}
+    terminal.section(f"gpu-pilot: {verdict.trial}", sep="=", bold=True)
+    terminal.write(f"{verdict.decision.upper()}", bold=True, **colour)
+    terminal.write_line(f"  {_one_line(verdict.reason, 400)}")
+    if verdict.scope == "rehearsal":
+        terminal.write_line("rehearsal on the CPU: nothing was established about a rented card")
+    terminal.write_line("")
+    for criterion in verdict.criteria:
+        terminal.write_line(_row(criterion))
+    terminal.write_line("")
+    error = verdict.first_error
+    if error:
+        step = f" ({error.criterion}: {error.step})" if error.step else f" ({error.criterion})"
+        _field(terminal, "first error", f"{error.check}{step}: {error.message}")
+    _field(terminal, "reached", verdict.step_reached or "nothing")
+    if verdict.next_change:
+        _field(terminal, "change next", f"{verdict.next_change.factor}: {verdict.next_change.advice}")
+    if verdict.documents:
+        _field(terminal, "documents", counted(verdict.documents))
+    for note in [*notes, *verdict.advisories]:
+        _field(terminal, "note", note)
+    for problem in unwritten:
+        _field(terminal, "not written", problem)
+    if report is not None and not unwritten:
+        _field(terminal, "report", str(report))
+    if verdict.command.rerun:
+        _field(terminal, "rerun", verdict.command.rerun)
+
+
+def counted(documents: DocumentCounts) -> str:
+    """The documents in one line; whoever is not accounted for is named."""
+    line = f"{documents.expected} expected, {len(documents.accepted)} accepted, {len(documents.rejected)} rejected"
+    for word in ("missing", "duplicated", "invented"):
+        named: list[str] = getattr(documents, word)
+        if named:
+            line += f", {len(named)} {word} ({', '.join(named[:12])}{', …' if len(named) > 12 else ''})"
+    return line
+
+
+def _row(criterion: CriterionResult) -> str:
+    passed = sum(check.status == "passed" for check in criterion.checks)
+    not_passed = [check.id for check in criterion.checks if check.status not in ("passed", "not_reached")]
+    named = f"  {', '.join(not_passed[:4])}{', …' if len(not_passed) > 4 else ''}" if not_passed else ""
+    return f"{criterion.criterion:<14}{_WORDS[criterion.status]:<13}{passed:>3} of {len(criterion.checks):<4}{named}"
+
+
+def _field(terminal: pytest.TerminalReporter, name: str, text: str) -> None:
+    width = max(60, min(terminal.fullwidth if hasattr(terminal, "fullwidth") else 100, 120)) - _INDENT
+    lines = textwrap.wrap(_one_line(text, 1500), width, break_on_hyphens=False, break_long_words=False) or [""]
+    for number, line in enumerate(lines):
+        terminal.write_line(f"{name + ':' if number == 0 else '':<{_INDENT}}{line}")
+
+
+def _one_line(text: str, most: int) -> str:
+    """Printable and short: a document's id or an application's words may hold anything, escape sequences too."""
+    plain = "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
