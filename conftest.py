@@ -1,9 +1,6 @@
-"""Wires plugins and fixtures, nothing else."""
+"""Wires plugins and fixtures, nothing else. Each stands before whoever imports it: pytest rewrites on import."""
 
 pytest_plugins = [
-    "plugins.options",
-    "plugins.criteria",
-    "plugins.session",
     "fixtures.instrument",
     "fixtures.inventory",
     "fixtures.launch",
@@ -11,4 +8,7 @@ pytest_plugins = [
     "fixtures.application",
     "fixtures.account",
     "fixtures.copy",
+    "plugins.options",
+    "plugins.criteria",
+    "plugins.session",
 ]

@@ -19,6 +19,7 @@ from fixtures.evidence.trial import Scope
 from fixtures.evidence.trial import write_json
 from plugins.criteria import criterion_of
 from plugins.verdict import PlannedCheck
+from plugins.verdict_file import CRITERIA
 
 #: what a check may stand on; the names are those of the fixtures
 EVIDENCE = ("inventory", "launch", "documents", "application", "copy")
@@ -44,7 +45,7 @@ class Planner:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [item for item in items if self.scope in _scopes(item)]
+        items[:] = sorted((item for item in items if self.scope in _scopes(item)), key=_criterion)
         self.checks = [_planned(item) for item in items]
         if self._file and not self._file.exists():
             write_json(self._file, Plan(checks=self.checks))
@@ -68,6 +69,12 @@ def devices(inventory: Inventory, device: str) -> list[str]:
 def _scopes(item: pytest.Item) -> tuple[str, ...]:
     marker = item.get_closest_marker("check")
     return marker.kwargs["scopes"] if marker else ("rental", "rehearsal")
+
+
+def _criterion(item: pytest.Item) -> int:
+    """Cheap before dear, and the copy last: the order of the criteria is the order of running."""
+    marker = item.get_closest_marker("check")
+    return CRITERIA.index(criterion_of(marker.kwargs["id"])) if marker else -1
 
 
 def _planned(item: pytest.Item) -> PlannedCheck:

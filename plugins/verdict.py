@@ -231,7 +231,7 @@ def _reason(
 ) -> str:
     if failed:
         more = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
-        return f"{failed[0].plan.title}: no, {failed[0].result.message}{more}"
+        return f"{failed[0].plan.title}: no: {failed[0].result.message}{more}"
     if decision == "go":
         return f"all {len(judged)} checks passed on this machine"
     if doubts:

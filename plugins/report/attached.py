@@ -63,8 +63,8 @@ def policy(table: Attached | None) -> str:
     """The page's content security policy: nothing is fetched, and no script runs but pytest-html's own."""
     script = f"'sha256-{table.script_sum}'" if table else "'none'"
     return (
-        f"default-src 'none'; script-src {script}; style-src 'unsafe-inline'; img-src data:; media-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {script}; style-src 'unsafe-inline'; img-src data:; "
+        "media-src data:; base-uri 'none'; form-action 'none'"
     )
 
 

@@ -57,7 +57,10 @@ class Table:
 
 
 def table(
-    documents: Documents | None, application: Application | None, allowed: Sequence[str], counts: DocumentCounts | None
+    documents: Documents | None,
+    application: Application | None,
+    allowed: Sequence[str],
+    counts: DocumentCounts | None,
 ) -> Table:
     """Every document of the manifest, then every id that the application invented."""
     entries = documents.entries if documents else []
@@ -65,7 +68,13 @@ def table(
     taken = account.take(entries, results.lines if results else [])
     files = {(file.id, file.file): file for file in documents.files} if documents else {}
     rows = [
-        _row(entry, files.get((entry.id, entry.file)), taken.records.get(entry.id, []), allowed, results is not None)
+        _row(
+            entry,
+            files.get((entry.id, entry.file)),
+            taken.records.get(entry.id, []),
+            allowed,
+            results is not None,
+        )
         for entry in entries
     ]
     strangers = list(taken.invented)
@@ -96,7 +105,11 @@ def _counts(taken: account.Account) -> DocumentCounts:
 
 
 def _row(
-    entry: ManifestEntry, file: DocumentFile | None, records: list[dict[str, Any]], allowed: Sequence[str], ran: bool
+    entry: ManifestEntry,
+    file: DocumentFile | None,
+    records: list[dict[str, Any]],
+    allowed: Sequence[str],
+    ran: bool,
 ) -> Row:
     agreement, note = _agreement(entry, records, allowed) if ran else ("unknown", "no result was observed")
     beginning = text.oneline(file.beginning) if file else ""
@@ -161,7 +174,9 @@ def _agreement(
     record = records[0]
     if not entry.valid:
         rejected = record["status"] == "rejected"
-        return ("agrees", "rejected, as it must be") if rejected else ("differs", "accepted, must be rejected")
+        return (
+            ("agrees", "rejected, as it must be") if rejected else ("differs", "accepted, must be rejected")
+        )
     if record["status"] == "rejected":
         return "differs", "rejected, though valid"
     category = record.get("category")

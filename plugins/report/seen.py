@@ -46,7 +46,9 @@ def see(trial: Trial, name: str, model: type[T]) -> Seen[T]:
     if why := _why(envelope):
         return Seen(name, None, why, envelope)
     value = trial.find(name, model)
-    return Seen(name, value, None if value else "the evidence is not of the form that this version reads", envelope)
+    return Seen(
+        name, value, None if value else "the evidence is not of the form that this version reads", envelope
+    )
 
 
 def piece(trial: Trial, name: str) -> Piece:

@@ -143,7 +143,7 @@ def _runs(samples: Iterable[Sample], point: object) -> list[tuple[tuple[float, f
 
 
 def _thinned(samples: Sequence[Sample]) -> list[Sample]:
-    """At most `_MOST_POINTS` samples; each stands for its neighbours by the highest of them, so no peak is lost."""
+    """At most `_MOST_POINTS` samples; each is the highest of its neighbours, so no peak is lost."""
     if len(samples) <= _MOST_POINTS:
         return list(samples)
     width = math.ceil(len(samples) / _MOST_POINTS)

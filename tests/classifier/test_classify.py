@@ -17,8 +17,8 @@ from fixtures.classifier import oracle  # noqa: E402
 from fixtures.classifier.scoring import Scorer  # noqa: E402
 
 from .conftest import INVOICE  # noqa: E402
-from .conftest import TICKET  # noqa: E402
 from .conftest import Run  # noqa: E402
+from .conftest import TICKET  # noqa: E402
 
 Make = Callable[[dict[str, bytes | None]], Path]
 Read = Callable[[Path], dict[str, Any]]
@@ -56,7 +56,7 @@ def test_all_rejected_is_handled_and_ends_with_0(
     assert {line["status"] for line in results_of(tmp_path / "results").values()} == {"rejected"}
 
 
-def test_results_do_not_depend_on_batch_order_threads_or_process(
+def test_results_do_not_depend_on_batch_order_or_process(
     command: Run, make_manifest: Make, results_of: Read, tmp_path: Path
 ) -> None:
     chance = random.Random(3)
@@ -64,14 +64,11 @@ def test_results_do_not_depend_on_batch_order_threads_or_process(
     texts = {f"d{size}": " ".join(chance.choices(words, k=size)).encode() for size in (4, 9, 50, 700, 3000)}
     documents: dict[str, bytes | None] = {**texts, "bad": b"\xff"}
     manifest = make_manifest(documents)
-    threads = torch.get_num_threads()
     found = []
-    for batch, count in ((1, 1), (2, 2), (32, 1)):
-        torch.set_num_threads(count)
+    for batch in (1, 2, 32):
         results = tmp_path / f"results-{batch}"
         assert program.main(arguments(manifest, results, "cpu", batch)) == 0
         found.append(results_of(results))
-    torch.set_num_threads(threads)
     manifest = make_manifest(dict(reversed(documents.items())))
     assert command(*arguments(manifest, tmp_path / "results-process")).returncode == 0
     found.append(results_of(tmp_path / "results-process"))
@@ -144,6 +141,21 @@ def test_a_gpu_of_the_other_make_is_not_the_one_asked_for(
     assert program.main(arguments(make_manifest({"a": INVOICE.encode()}), tmp_path / "results", asked)) == 3
     name = {"cuda": "CUDA", "hip": "ROCm"}[built]
     assert f"is built for {name} 9.9 and sees 1 GPU" in capsys.readouterr().err
+
+
+def test_a_gpu_that_is_seen_but_cannot_be_used_is_one_line(
+    make_manifest: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> int:
+        raise RuntimeError("CUDA error: out of memory\nCompile with ...")
+
+    monkeypatch.setattr(torch.version, "cuda", "9.9")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", refuse)
+    assert program.main(arguments(make_manifest({"a": INVOICE.encode()}), tmp_path / "results", "cuda")) == 3
+    said = "device cuda was asked for, but cannot be used: CUDA error: out of memory"
+    assert capsys.readouterr().err == f"classifier: {said}\n"
+    assert not (tmp_path / "results").exists()
 
 
 def test_a_device_that_fails_at_work_is_one_line(

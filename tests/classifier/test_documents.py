@@ -8,12 +8,13 @@ import socket
 from pathlib import Path
 
 import pytest
+
 from fixtures.classifier.documents import LARGEST
-from fixtures.classifier.documents import Refused
 from fixtures.classifier.documents import read_document
 from fixtures.classifier.documents import read_manifest
-from fixtures.classifier.errors import USAGE
+from fixtures.classifier.documents import Refused
 from fixtures.classifier.errors import Failure
+from fixtures.classifier.errors import USAGE
 
 LETTERS = b"twelve letters and more"
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from fixtures.classifier import __main__ as program
 from fixtures.classifier import corpus
 from fixtures.classifier import evaluate

@@ -6,18 +6,20 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from hypothesis import given  # noqa: E402
+from hypothesis import settings  # noqa: E402
+from hypothesis import strategies  # noqa: E402
+
 from fixtures.classifier import model  # noqa: E402
 from fixtures.classifier import oracle  # noqa: E402
 from fixtures.classifier.features import featurise  # noqa: E402
 from fixtures.classifier.hashing import BUCKETS  # noqa: E402
-from fixtures.classifier.scoring import WINDOWS_AT_ONCE  # noqa: E402
+from fixtures.classifier.hashing import LONGEST  # noqa: E402
 from fixtures.classifier.scoring import Scorer  # noqa: E402
-from fixtures.classifier.text import WINDOW  # noqa: E402
+from fixtures.classifier.scoring import WINDOWS_AT_ONCE  # noqa: E402
 from fixtures.classifier.text import normal_form  # noqa: E402
+from fixtures.classifier.text import WINDOW  # noqa: E402
 from fixtures.classifier.text import windows  # noqa: E402
-from hypothesis import given  # noqa: E402
-from hypothesis import settings  # noqa: E402
-from hypothesis import strategies  # noqa: E402
 
 CPU = torch.device("cpu")
 MODEL = model.load(model.DEFAULT)
@@ -47,8 +49,19 @@ def test_a_document_of_more_windows_than_are_scored_at_once_has_the_same_scores(
     assert SCORER.scores(["short text", text]).tolist()[1] == oracle.scores(text, MODEL)
 
 
+def test_threads_change_no_score() -> None:
+    text = "Total due within thirty days. " * 3000
+    threads = torch.get_num_threads()
+    found = []
+    for count in (1, 2, 4):
+        torch.set_num_threads(count)
+        found.append(SCORER.scores([text, "another one"]).tolist())
+    torch.set_num_threads(threads)
+    assert found[0] == found[1] == found[2]
+
+
 def test_the_largest_score_of_a_window_is_exact_in_fp32() -> None:
-    assert BUCKETS * 127 < 2**24
+    assert WINDOW * LONGEST * 127 < 2**24
     assert SCORER.scores(["any text"]).dtype == torch.int64
 
 

@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from fixtures.classifier import __main__ as program
 from fixtures.classifier import device
 from fixtures.classifier import model
 from fixtures.classifier import oracle
 from fixtures.classifier.errors import BAD_MODEL
-from fixtures.classifier.errors import NO_TORCH
 from fixtures.classifier.errors import Failure
+from fixtures.classifier.errors import NO_TORCH
 from fixtures.classifier.hashing import BUCKETS
 
 from .conftest import INVOICE
@@ -34,7 +35,7 @@ def test_the_shipped_model_is_the_one_its_card_pins() -> None:
     loaded = model.load(model.DEFAULT)
     assert loaded.categories == ("invoice", "contract", "support_ticket", "resume", "medical_report")
     assert len(loaded.table) == BUCKETS * 5
-    assert (model.DEFAULT / model.TENSORS).stat().st_size < 400_000
+    assert (model.DEFAULT / model.TENSORS).stat().st_size < 2_000_000
 
 
 def test_a_changed_byte_is_noticed(copy: Path) -> None:
@@ -113,10 +114,10 @@ def test_torch_is_not_imported_where_it_is_not_needed(arguments: list[str]) -> N
 
 def test_the_program_imports_nothing_else_of_the_project() -> None:
     script = (
-        "import sys\nimport fixtures.classifier.classify, fixtures.classifier.train, fixtures.classifier.evaluate\n"
+        "import sys\nfrom fixtures.classifier import classify, crossval, evaluate, train\n"
         "other = [m for m in sys.modules if m.startswith(('fixtures.', 'plugins')) "
         "and not m.startswith('fixtures.classifier')]\n"
-        "sys.exit(' '.join(other))\n"
+        "sys.exit(' '.join(other) or 0)\n"
     )
     ran = subprocess.run([sys.executable, "-B", "-c", script], cwd=PROJECT, capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr

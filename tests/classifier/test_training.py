@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from fixtures.classifier import __main__ as program
 from fixtures.classifier.corpus import CATEGORIES
 from fixtures.classifier.corpus import parse

@@ -1,0 +1,83 @@
+"""A reason for each rejected document; nothing disappears silently."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fixtures.evidence.account import Account
+from plugins.criteria import check
+from plugins.criteria import Claims
+
+#: words that stand where a reason should
+_SAYS_NOTHING = {
+    "", "error", "errors", "exception", "failed", "failure", "fail", "none", "null", "nan", "n/a", "na", "unknown",
+    "unknown error", "rejected", "invalid", "undefined", "true", "false", "an error occurred", "error occurred", "todo",
+}  # fmt: skip
+
+
+def _says_something(reason: Any) -> bool:
+    if not isinstance(reason, str):
+        return False
+    plain = re.sub(r"[\W_]+", " ", reason.casefold()).strip()
+    return plain not in _SAYS_NOTHING and any(character.isalpha() for character in plain) and len(plain) > 2
+
+
+@check("failures.reason", on_failure="fix", change="the application: it must say why it rejects")
+def test_every_rejected_document_has_a_reason_that_says_something(account: Account, claim: Claims) -> None:
+    rejected = [(i, record) for i in account.records for record in account.of(i, "rejected")]
+    if not rejected:
+        claim.not_reached("failures.invalid_rejected", "no document was rejected")
+    mute = {
+        i: ascii(record["reason"])[:80] if "reason" in record else "no reason"
+        for i, record in rejected
+        if not _says_something(record.get("reason"))
+    }
+    claim(
+        not mute,
+        required="a reason in words for each rejected document",
+        found="; ".join(f"{i}: {value}" for i, value in mute.items()) or "; ".join(f"{i}: {r['reason']:.80}" for i, r in rejected),
+        documents=mute,
+    )
+
+
+@check("failures.invalid_rejected", on_failure="fix", change="the application: it accepts what is invalid")
+def test_every_document_reserved_as_invalid_was_rejected(account: Account, claim: Claims) -> None:
+    invalid = [entry.id for entry in account.expected if not entry.valid]
+    if not invalid:
+        claim.not_reached("inputs.invalid_reserved", "no document is reserved as invalid")
+    unmoved = [i for i in invalid if i not in account.rejected or i in account.accepted]
+    claim(
+        not unmoved,
+        required=f"rejected: {', '.join(invalid)}",
+        found="; ".join(f"{i}: {'accepted' if i in account.accepted else 'no record'}" for i in unmoved) or "rejected",
+        documents=unmoved,
+    )
+
+
+@check("failures.valid_accepted", on_failure="fix", change="the application: it rejects what is valid")
+def test_every_valid_document_was_accepted(account: Account, claim: Claims) -> None:
+    valid = [entry.id for entry in account.expected if entry.valid]
+    if not valid:
+        claim.not_reached("inputs.invalid_reserved", "no document is valid")
+    if not account.records:
+        claim.not_reached("results.records", "there is no usable record")
+    refused = [i for i in valid if i in account.rejected]
+    reasons = {i: account.of(i, "rejected")[0].get("reason") for i in refused}
+    claim(
+        not refused and any(i in account.accepted for i in valid),
+        required="no valid document rejected",
+        found="; ".join(f"{i}: {reason!r:.80}" for i, reason in reasons.items()) or f"{len(account.accepted)} accepted",
+        documents=refused,
+    )
+
+
+@check("failures.none_missing", on_failure="fix", change="the application: it loses documents")
+def test_no_document_of_the_manifest_is_missing_from_the_results(account: Account, claim: Claims) -> None:
+    expected = len({entry.id for entry in account.expected})
+    claim(
+        not account.missing and expected > 0,
+        required=f"a record for each of {expected} identifiers",
+        found=f"{len(account.missing)} without one" if account.missing else f"{expected} records",
+        documents=account.missing,
+    )

@@ -1,0 +1,231 @@
+"""One allowed category for each accepted document; no invented identifier; and the run that they came from."""
+
+from __future__ import annotations
+
+import re
+
+from fixtures.evidence.account import Account
+from fixtures.evidence.models import Application
+from fixtures.evidence.models import Documents
+from fixtures.evidence.models import Launch
+from fixtures.evidence.parameters import Parameters
+from plugins.criteria import check
+from plugins.criteria import Claims
+
+APPLICATION = "the application"
+#: how running out of memory looks in what a program prints
+_OUT_OF_MEMORY = re.compile(
+    r"out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|hipErrorOutOfMemory|cannot allocate memory|MemoryError",
+    re.IGNORECASE,
+)
+
+
+def _ending(application: Application) -> str:
+    if application.ended == "exit":
+        return f"exit {application.returncode} after {application.seconds:.1f} s"
+    if application.ended == "signal":
+        return f"killed by {application.signal} after {application.seconds:.1f} s"
+    words = {
+        "deadline": "ended by the deadline",
+        "no_progress": "ended because nothing moved any more",
+        "output_limit": "ended because it wrote more than the output limit",
+        "not_started": "it could not be started",
+        "watcher_died": "its end was not seen",
+    }
+    return f"{words[application.ended]} after {application.seconds:.1f} s" + (
+        f": {application.error}" if application.error else ""
+    )
+
+
+def _last_words(application: Application) -> str:
+    """The last line it printed to stderr, for whoever has to find out why."""
+    lines = (application.stderr.tail or application.stderr.head).strip().splitlines()
+    return f"; its last words: {lines[-1][:200]}" if lines else ""
+
+
+@check("results.ended_by_itself", on_failure="fix", change=APPLICATION)
+def test_the_application_ended_by_itself_with_exit_0(
+    application: Application, parameters: Parameters, claim: Claims
+) -> None:
+    ended_well = application.ended == "exit" and application.returncode == 0
+    starved = not ended_well and bool(_OUT_OF_MEMORY.search(application.stderr.head + application.stderr.tail))
+    alone = application.batch_size == 1
+    claim(
+        ended_well,
+        required=f"exit 0 before the deadline of {parameters.application.deadline_s:g} s",
+        found=_ending(application) + ("" if ended_well else _last_words(application)),
+        decision=("reconfigure" if alone else "fix") if starved else None,
+        change=("a card with more memory" if alone else "application.batch_size") if starved else None,
+    )
+
+
+@check("results.nothing_left_behind", on_failure="fix", change="the application: it leaves processes behind")
+def test_no_process_is_left_behind(application: Application, claim: Claims) -> None:
+    if application.ended in ("not_started", "watcher_died"):
+        claim.not_reached("results.ended_by_itself", _ending(application))
+    left = [f"{one.name} ({one.pid}): {one.command[:100]}" for one in application.left_behind]
+    claim(not left, required="no process of the application when it has ended", found="; ".join(left) or "none")
+
+
+@check("results.file", on_failure="fix", change="the application's output path")
+def test_there_is_a_results_file(application: Application, claim: Claims) -> None:
+    if application.ended == "not_started":
+        claim.not_reached("results.ended_by_itself", _ending(application))
+    results = application.results
+    others = [name for name in application.output_files if name != "results.jsonl"]
+    beside = f"; in its folder: {', '.join(others[:5])}" if others else ""
+    claim(
+        results.kind == "file" and results.error is None and results.bytes > 0 and results.lines_left_out == 0,
+        required="a readable file with at least one record",
+        found=(results.error or f"{results.kind}, {results.bytes} bytes") + beside,
+    )
+
+
+@check("results.fresh", on_failure="fix", change="the application: it must write new results")
+def test_the_results_were_written_during_this_run_into_an_empty_folder(application: Application, claim: Claims) -> None:
+    if application.results.kind != "file":
+        claim.not_reached("results.file", f"the results file is: {application.results.kind}")
+    claim(
+        application.output_was_empty and application.results.written_during_run,
+        required="an empty folder before the run, and results written during it",
+        found=("an empty folder" if application.output_was_empty else "a folder with files in it")
+        + (", written during it" if application.results.written_during_run else ", results older than the run"),
+    )
+
+
+@check("results.well_formed", on_failure="fix", change="how the application writes its results")
+def test_every_line_is_one_json_object(application: Application, account: Account, claim: Claims) -> None:
+    lines = application.results.lines
+    if not lines:
+        claim.not_reached("results.file", "the results file is empty")
+    bad = [f"line {line.number}: {line.problem}" for line in lines if line.record is None]
+    claim(
+        not bad and application.results.lines_left_out == 0,
+        required="on every line one whole JSON object in UTF-8, no key twice, no NaN",
+        found="; ".join(bad[:6]) + (f" and {len(bad) - 6} more" if len(bad) > 6 else "") or f"{len(lines)} objects",
+    )
+
+
+@check("results.records", on_failure="fix", change="how the application writes its results")
+def test_every_record_has_an_identifier_and_a_status(application: Application, account: Account, claim: Claims) -> None:
+    objects = {line.number for line in application.results.lines if line.record is not None}
+    if not objects:
+        claim.not_reached("results.well_formed", "there is no object to look at")
+    bad = [f"line {number}: {problem}" for number, problem in account.unusable if number in objects]
+    claim(
+        not bad,
+        required="an id as text and a status, accepted or rejected, in each",
+        found="; ".join(bad[:6]) or f"{len(objects)} records",
+    )
+
+
+def _need_records(account: Account, claim: Claims) -> None:
+    if not account.records:
+        claim.not_reached("results.records", "there is no usable record")
+
+
+@check("results.no_invented_identifier", on_failure="fix", change="the application: identifiers must come from the manifest")
+def test_no_identifier_is_invented(account: Account, claim: Claims) -> None:
+    _need_records(account, claim)
+    claim(
+        not account.invented,
+        required="only identifiers of the manifest, character for character",
+        found=", ".join(ascii(one) for one in account.invented[:12]) or f"{len(account.records)} known ones",
+        documents=account.invented,
+    )
+
+
+@check("results.no_identifier_twice", on_failure="fix", change="the application: one record for each document")
+def test_no_identifier_occurs_twice(account: Account, claim: Claims) -> None:
+    _need_records(account, claim)
+    claim(
+        not account.duplicated,
+        required="one record for each identifier",
+        found=", ".join(f"{one}: {len(account.records[one])} records" for one in account.duplicated[:12]) or "one each",
+        documents=account.duplicated,
+    )
+
+
+@check("results.allowed_category", on_failure="fix", change="the application's label mapping")
+def test_every_accepted_document_has_one_allowed_category(
+    account: Account, parameters: Parameters, claim: Claims
+) -> None:
+    _need_records(account, claim)
+    accepted = [(i, record) for i in account.records for record in account.of(i, "accepted")]
+    if not accepted:
+        claim.not_reached("failures.valid_accepted", "no document was accepted")
+    wrong = {
+        i: ascii(record["category"]) if "category" in record else "no category"
+        for i, record in accepted
+        if not (isinstance(record.get("category"), str) and record["category"] in parameters.categories)
+    }
+    claim(
+        not wrong,
+        required=f"exactly one of {', '.join(parameters.categories)}",
+        found="; ".join(f"{i}: {value[:80]}" for i, value in wrong.items()) or f"{len(accepted)} allowed",
+        documents=wrong,
+    )
+
+
+@check("results.expected_category", on_failure="fix", change="the application: its answer for these documents")
+def test_the_categories_are_the_expected_ones(account: Account, claim: Claims) -> None:
+    expected = {entry.id: entry.category for entry in account.expected if entry.category is not None}
+    compared = {i: account.of(i, "accepted") for i in expected if account.of(i, "accepted")}
+    if not compared:
+        claim.not_reached("failures.valid_accepted", "no document with an expected category was accepted")
+    wrong = {
+        i: records[0].get("category")
+        for i, records in compared.items()
+        if any(record.get("category") != expected[i] for record in records)
+    }
+    claim(
+        not wrong,
+        required="; ".join(f"{i}: {expected[i]}" for i in wrong) or "the categories of the manifest",
+        found="; ".join(f"{i}: {value!r:.60}" for i, value in wrong.items()) or f"{len(compared)} agree",
+        documents=wrong,
+    )
+
+
+@check("results.device_used", on_failure="fix", change="the device that the application computes on")
+def test_the_run_used_the_device_it_was_asked_to_use(
+    application: Application, account: Account, launch: Launch, claim: Claims
+) -> None:
+    """Seen in the application's own statement (`device` in its records) and in the card's memory from outside."""
+    asked = application.device
+    own_word = {"rocm": "cuda"}.get(asked, asked)
+    stated = {str(r["device"]) for records in account.records.values() for r in records if r.get("device")}
+    others = sorted(word for word in stated if word.partition(":")[0].casefold() not in (own_word, asked))
+    grown = [card for card in application.memory.cards if card.peak_bytes > card.before_bytes]
+    on_card = any(card.processes_seen for card in application.memory.cards)
+    seen = []
+    if stated:
+        seen.append(f"it states {', '.join(sorted(stated)[:4])}")
+    if application.memory.cards:
+        growth = sum(card.peak_bytes - card.before_bytes for card in grown) >> 20
+        seen.append(f"memory of the card grew by {growth} MiB" + (", with its process seen there" if on_card else ""))
+    elif application.memory.cards_unread:
+        seen.append(f"the card's memory could not be read ({application.memory.cards_unread})")
+    if asked == "cpu":
+        # nothing was rented that could have been left idle; a statement of another device is still wrong
+        holds, required = not others, "cpu, or no statement of another device"
+    else:
+        evident = bool(stated) or on_card
+        untouched = bool(application.memory.cards) and not grown and not on_card
+        holds = evident and not others and not untouched
+        required = f"{asked}, stated by the application or seen as its process on the card"
+    claim(holds, required=required, found="; ".join(seen) or "no statement")
+
+
+@check("results.nothing_beside", on_failure="fix", change="the application: it writes beside its output folder")
+def test_nothing_was_written_beside_the_output_folder(
+    application: Application, documents: Documents, claim: Claims
+) -> None:
+    if application.ended == "not_started":
+        claim.not_reached("results.ended_by_itself", _ending(application))
+    inputs = {touch.path for touch in application.inputs_changed}
+    touched = [touch for touch in application.touched if touch.path not in inputs]
+    claim(
+        not touched,
+        required="files only in the output folder it was given",
+        found="; ".join(f"{touch.path} {touch.change}" for touch in touched[:8]) or "nothing else",
+    )

@@ -1,0 +1,192 @@
+"""A workbench for whole pilots: a folder with documents, parameters and an application, and `pytest suites/gpu`."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from fixtures.evidence import base
+from fixtures.evidence import sums
+from fixtures.evidence.trial import LATEST
+from fixtures.evidence.trial import VERDICT
+from plugins.verdict_file import Verdict
+
+ROOT = Path(__file__).resolve().parents[2]
+STUBS = ROOT / "tests" / "stubs"
+APP = Path(__file__).with_name("app.py")
+CATEGORIES = ["invoice", "contract", "support_ticket", "resume", "medical_report"]
+INVALID = "doc-12"
+
+
+@dataclass
+class Run:
+    """What one pilot came to."""
+
+    exit_status: int
+    output: str
+    trial: Path | None
+    verdict: Verdict | None
+
+    @property
+    def decided(self) -> Verdict:
+        assert self.verdict is not None, f"no verdict; exit {self.exit_status}:\n{self.output}"
+        return self.verdict
+
+    def status(self, check: str) -> str:
+        return next(one.status for one in self.decided.checks() if one.id == check)
+
+    def message(self, check: str) -> str:
+        return next(one.message or "" for one in self.decided.checks() if one.id == check)
+
+
+@dataclass
+class Bench:
+    """One renter's folder. Change `entries`, `parameters`, `order` or the files, then run."""
+
+    folder: Path
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    order: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.documents.mkdir(parents=True)
+        for number in range(1, 13):
+            text = f"Document {number}. " + "It has several words. " * (number * number)
+            data = b"\xff\xfe broken \xe0" if number == 12 else text.encode()
+            self.add(f"doc-{number:02}", data, None if number == 12 else CATEGORIES[number % 5])
+        self.parameters = {
+            "documents": {"manifest": str(self.documents / "manifest.json"), "expected": 12},
+            "categories": CATEGORIES,
+            "application": {
+                "kind": "command",
+                "command": ["{python}", str(APP), "healthy", "{manifest}", "{results}", "{device}"],
+                "deadline_s": 60,
+                "no_progress_s": 30,
+                "batch_size": 4,
+            },
+            "references": {"model": str(APP)},
+            "copy_to": str(self.folder / "copies"),
+        }
+        self.order = {"card": "NVIDIA H200", "lots": 1, "cards": 1, "days": 3, "preparation": "PyTorch"}
+
+    @property
+    def documents(self) -> Path:
+        return self.folder / "documents"
+
+    @property
+    def reports(self) -> Path:
+        return self.folder / "reports"
+
+    @property
+    def copies(self) -> Path:
+        return self.folder / "copies"
+
+    def add(self, identifier: str, data: bytes, category: str | None, *, file: str | None = None) -> None:
+        """Write a document and enter it in the manifest; no category makes it the invalid case."""
+        name = file or f"{identifier}.txt"
+        (self.documents / name).write_bytes(data)
+        entry: dict[str, Any] = {
+            "id": identifier, "file": name, "sha256": sums.of_bytes(data), "bytes": len(data), "valid": category is not None,
+        }  # fmt: skip
+        if category is not None:
+            entry["category"] = category
+        self.entries.append(entry)
+
+    def entry(self, identifier: str) -> dict[str, Any]:
+        return next(entry for entry in self.entries if entry["id"] == identifier)
+
+    def behave(self, behaviour: str) -> None:
+        """Have the application behave as the function of that name in app.py does."""
+        self.parameters["application"]["command"][2] = behaviour
+
+    def write(self) -> None:
+        (self.documents / "manifest.json").write_text(json.dumps({"documents": self.entries}, ensure_ascii=False))
+        (self.folder / "pilot.json").write_text(json.dumps(self.parameters, ensure_ascii=False))
+        (self.folder / "order.json").write_text(json.dumps(self.order))
+
+    def command(self, *options: str, device: str = "cpu") -> list[str]:
+        return [
+            sys.executable, "-m", "pytest", str(ROOT / "suites" / "gpu"), "--device", device,
+            "--pilot", str(self.folder / "pilot.json"), "--order", str(self.folder / "order.json"),
+            "--reports", str(self.reports), "-p", "no:cacheprovider", *options,
+        ]  # fmt: skip
+
+    def environ(self, *, real_torch: bool = False) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        if not real_torch:
+            clean["PYTHONPATH"] = str(STUBS)
+        return {**clean, "COLUMNS": "120", **self.environment}
+
+    def run(self, *options: str, device: str = "cpu", real_torch: bool = False, write: bool = True) -> Run:
+        """Run the suite to its end, at most two minutes."""
+        if write:
+            self.write()
+        before = self._latest()
+        end = subprocess.run(
+            self.command(*options, device=device),
+            cwd=self.folder,
+            env=self.environ(real_torch=real_torch),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=120,
+        )
+        latest = self._latest()
+        return self.look(end.returncode, end.stdout.decode("utf-8", "replace"), latest if latest != before else None)
+
+    def look(self, exit_status: int, output: str, name: str | None) -> Run:
+        trial = self.reports / name if name else None
+        verdict = base.load(trial / VERDICT, Verdict) if trial and (trial / VERDICT).exists() else None
+        return Run(exit_status, output, trial, verdict)
+
+    def judge(self, trial: Path, *options: str) -> Run:
+        """Judge a trial again from its folder alone; the verdict goes to a file beside it."""
+        answer = self.folder / f"judged-{trial.name}.json"
+        answer.unlink(missing_ok=True)
+        end = subprocess.run(
+            [sys.executable, "-m", "pytest", str(ROOT / "suites" / "gpu"), "--trial", str(trial),
+             "--verdict", str(answer), "-p", "no:cacheprovider", *options],
+            cwd=self.folder, env=self.environ(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=120,
+        )  # fmt: skip
+        verdict = base.load(answer, Verdict) if answer.exists() else None
+        return Run(end.returncode, end.stdout.decode("utf-8", "replace"), trial, verdict)
+
+    def trials(self) -> list[Path]:
+        """Every trial folder so far."""
+        return sorted(path for path in self.reports.glob("*Z-*") if path.is_dir())
+
+    def pretend_cards(self, *names: str) -> None:
+        """A machine with these cards: a driver library, NVML and torch that say so."""
+        self.environment["STUB_CARDS"] = ",".join(names)
+        self.environment["LD_LIBRARY_PATH"] = str(_driver_library())
+        self.environment["PYTHONPATH"] = f"{STUBS}{os.pathsep}{STUBS / 'nvml'}"
+
+    def _latest(self) -> str | None:
+        path = self.reports / LATEST
+        return path.read_text().strip() if path.exists() else None
+
+
+@functools.cache
+def _driver_library() -> Path:
+    """Compiled once a process; `cc` is what a test machine has."""
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix="gpu-pilot-stub-"))
+    for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-o", str(folder / name), str(STUBS / "libcuda.c")], check=True
+        )
+    return folder
+
+
+Change = Callable[[Bench], None]
