@@ -32,17 +32,14 @@ def render(verdict: Verdict, trial: Trial, pytest_html: str | None = None) -> st
     from markupsafe import Markup  # late, as jinja2 is: only the report needs them, and they cost 40 ms
 
     table = attached.take(pytest_html) if pytest_html is not None else None
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            page=page.build(verdict, trial),
-            # The one thing that is markup already: made by pytest-html, kept harmless by the page's own policy.
-            table_css=Markup(table.css) if table else "",
-            table_body=Markup(table.body) if table else "",
-            table_asked=pytest_html is not None,
-            policy=attached.policy(table),
-        )
+    template = _environment().get_template("report.html.j2")
+    return template.render(
+        page=page.build(verdict, trial),
+        # The one thing that is markup already; the page's own policy keeps it from running or loading anything.
+        table_css=Markup(table.css) if table else "",
+        table_body=Markup(table.body) if table else "",
+        table_asked=pytest_html is not None,
+        policy=attached.policy(table),
     )
 
 

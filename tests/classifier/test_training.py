@@ -81,7 +81,7 @@ def test_a_killed_and_resumed_training_equals_the_uninterrupted_one(
 ) -> None:
     torch = pytest.importorskip("torch")
     straight, resumed, kept = tmp_path / "straight", tmp_path / "resumed", tmp_path / "kept"
-    common = ["train", "--corpus", str(small_corpus), "--members", "2", "--steps", "20"]
+    common = ["train", "--corpus", str(small_corpus), "--members", "2", "--documents", "20", "--steps", "20"]
     checkpoint = ["--checkpoint", str(kept), "--every", "1"]
     threads = torch.get_num_threads()
     assert program.main([*common, "--model", str(straight)]) == 0
@@ -113,7 +113,17 @@ def test_a_checkpoint_of_another_run_is_not_resumed(
     torch = pytest.importorskip("torch")
     threads = torch.get_num_threads()
     kept = ["--checkpoint", str(tmp_path / "kept"), "--resume"]
-    common = ["train", "--corpus", str(small_corpus), "--members", "1", "--model", str(tmp_path / "model")]
+    common = [
+        "train",
+        "--corpus",
+        str(small_corpus),
+        "--members",
+        "1",
+        "--documents",
+        "5",
+        "--model",
+        str(tmp_path / "model"),
+    ]
     assert program.main([*common, "--steps", "2", *kept]) == 0
     assert "no checkpoint yet" in capsys.readouterr().err
     assert program.main([*common, "--steps", "3", *kept]) == 2

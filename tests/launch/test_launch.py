@@ -13,20 +13,22 @@ import pytest
 
 from fixtures import environment
 from fixtures import launch as launching
-from fixtures.evidence import parameters as parameter_models
 from fixtures.evidence.models import Host
 from fixtures.evidence.models import Inventory
 from fixtures.evidence.models import Launch
 from fixtures.evidence.order import Order
+from fixtures.evidence.parameters import Parameters
+from fixtures.evidence.trial import create
 from fixtures.evidence.trial import Envelope
 from fixtures.evidence.trial import Factors
 from fixtures.evidence.trial import Record
 from fixtures.evidence.trial import Trial
-from fixtures.evidence.trial import create
 from fixtures.inventory import inventory  # noqa: F401  a fixture, used by the next
 from fixtures.launch import launch  # noqa: F401  the fixture under test
 
-NOBODY = Host(system="Linux", kernel="6", machine="x86_64", cpus=2, memory_bytes=1, boot_id=None, container=None)
+NOBODY = Host(
+    system="Linux", kernel="6", machine="x86_64", cpus=2, memory_bytes=1, boot_id=None, container=None
+)
 
 
 @pytest.fixture
@@ -60,7 +62,14 @@ def test_a_healthy_machine_climbs_every_step(observe: Callable, straw: Callable)
 def test_a_step_that_fails_leaves_the_rest_not_reached(observe: Callable, straw: Callable) -> None:
     straw(at_import="raise ImportError('undefined symbol')")
     seen = observe()
-    assert list(statuses(seen).values()) == ["ok", "ok", "failed", "not_reached", "not_reached", "not_reached"]
+    assert list(statuses(seen).values()) == [
+        "ok",
+        "ok",
+        "failed",
+        "not_reached",
+        "not_reached",
+        "not_reached",
+    ]
     assert seen.first_failure().name == "import"
     assert seen.first_failure().error == "ImportError: undefined symbol"
     assert (seen.torch, seen.device, seen.end.returncode) == (None, None, 1)
@@ -91,21 +100,28 @@ def test_an_interpreter_that_cannot_start_is_an_observation(
 
 
 @pytest.mark.parametrize("body", ["exit 0", "echo Python is not for you >&2; exit 3"], ids=["quiet", "loud"])
-def test_a_program_that_is_no_python_fails_the_first_step(body: str, observe: Callable, tmp_path: Path) -> None:
+def test_a_program_that_is_no_python_fails_the_first_step(
+    body: str, observe: Callable, tmp_path: Path
+) -> None:
     path = tmp_path / "python"
     path.write_text(f"#!/bin/sh\n{body}\n")
     path.chmod(0o755)
     failure = observe(interpreter=str(path)).first_failure()
     assert (failure.name, failure.status) == ("interpreter", "failed")
-    assert failure.error == {
-        "exit 0": "before the first step the process ended with status 0",
-        "echo Python is not for you >&2; exit 3": (
-            "before the first step the process ended with status 3: Python is not for you"
-        ),
-    }[body]
+    assert (
+        failure.error
+        == {
+            "exit 0": "before the first step the process ended with status 0",
+            "echo Python is not for you >&2; exit 3": (
+                "before the first step the process ended with status 3: Python is not for you"
+            ),
+        }[body]
+    )
 
 
-def test_a_wrapper_around_python_is_an_interpreter(observe: Callable, straw: Callable, tmp_path: Path) -> None:
+def test_a_wrapper_around_python_is_an_interpreter(
+    observe: Callable, straw: Callable, tmp_path: Path
+) -> None:
     straw()
     path = tmp_path / "python"
     path.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
@@ -266,36 +282,54 @@ def test_the_program_sees_everything_else(monkeypatch: pytest.MonkeyPatch) -> No
     assert given == {name: value for name, value in os.environ.items() if name in given}
 
 
-class TestFixture:
-    """The session fixture, on a trial whose inventory is stored and whose interpreter is missing."""
-
-    @pytest.fixture(scope="class")
-    def trial(self, tmp_path_factory: pytest.TempPathFactory) -> Trial:
-        folder = tmp_path_factory.mktemp("launch")
-        asked = {"kind": "command", "command": ["x", "{manifest}", "{results}"]}
-        parameters = parameter_models.Parameters.model_validate(
+@pytest.fixture(scope="session")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    """A trial whose inventory is stored and whose interpreter is missing."""
+    folder = tmp_path_factory.mktemp("launch")
+    asked = {"kind": "command", "command": ["x", "{manifest}", "{results}"]}
+    record = Record(
+        trial="t",
+        continues=None,
+        suite="gpu",
+        scope="rental",
+        device="auto",
+        created="",
+        command=[],
+        project=str(folder),
+        copy_to=None,
+        interpreter=str(folder / "python"),
+        parameters=Parameters.model_validate(
             {"documents": {}, "categories": ["a", "b"], "application": asked}
-        )
-        record = Record(
-            trial="t", continues=None, suite="gpu", scope="rental", device="auto", created="", command=[],
-            project=str(folder), copy_to=None, interpreter=str(folder / "python"), parameters=parameters,
-            order=Order(card=None, lots=1, cards=1, days=3, preparation="Ubuntu"), references={},
-            factors=Factors(machine={}, environment={}, project={}),
-        )  # fmt: skip
-        trial = Trial(create(folder / "reports", "t"), record, judging=False)
-        seen = Inventory(cards=[], driver=None, witnesses=[], host=NOBODY)
-        trial.write(Envelope(name="inventory", trial="t", made="", seconds=0, observed=seen.model_dump()))
-        return trial
+        ),
+        order=Order(card=None, lots=1, cards=1, days=3, preparation="Ubuntu"),
+        references={},
+        factors=Factors(machine={}, environment={}, project={}),
+    )
+    trial = Trial(create(folder / "reports", "t"), record, judging=False)
+    seen = Inventory(cards=[], driver=None, witnesses=[], host=NOBODY)
+    trial.write(Envelope(name="inventory", trial="t", made="", seconds=0, observed=seen.model_dump()))
+    return trial
 
-    @pytest.fixture(scope="class")
-    def told(self) -> list[str]:
-        return []
 
-    @pytest.fixture(scope="class")
-    def progress(self, told: list[str]) -> Callable[[str], None]:
-        return told.append
+@pytest.fixture(scope="session")
+def told() -> list[str]:
+    return []
 
-    @pytest.fixture(scope="class")
-    def seen(self, trial: Trial, told: list[str], progress: Callable) -> Launch:
-        make = launching.make(trial.record, trial.read("inventory", Inventory), progress)
-        return launching.instrument.once(trial, "launch", Launch, make)
+
+@pytest.fixture(scope="session")
+def progress(told: list[str]) -> Callable[[str], None]:
+    return told.append
+
+
+def test_the_fixture_stores_what_it_saw_and_says_what_it_does(
+    launch: Launch,  # noqa: F811
+    trial: Trial,
+    told: list[str],
+) -> None:
+    assert launch.first_failure().name == "interpreter"
+    assert trial.read("launch", Launch) == launch
+    assert told == [f"launch: torch in {trial.record.interpreter}, device auto, 0 cards in the inventory"]
+
+
+def test_the_inventory_is_only_read(inventory: Inventory, trial: Trial) -> None:  # noqa: F811
+    assert inventory == trial.read("inventory", Inventory)

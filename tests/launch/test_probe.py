@@ -255,7 +255,11 @@ def test_a_path_stays_readable_in_an_error(climb: Callable, straw: Callable, pro
     assert climb("cpu", MY_LIBRARIES="/opt/libraries").error == "OSError: /opt/libraries/libx.so: too old"
 
 
-def test_of_two_versions_in_one_folder_both_are_told(climb: Callable, project: Path, tmp_path: Path) -> None:
+def test_of_two_versions_in_one_folder_both_are_told(
+    climb: Callable, straw: Callable, project: Path, tmp_path: Path
+) -> None:
+    straw()
+
     def install(folder: Path, name: str, version: str) -> None:
         info = folder / f"{name}-{version}.dist-info"
         info.mkdir(parents=True)

@@ -21,6 +21,8 @@ from plugins.verdict_file import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 STUBS = ROOT / "tests" / "stubs"
+#: in a hidden folder, which no pilot compares before and after its application
+BYTECODE = ROOT / ".pytest_cache" / "bytecode"
 APP = Path(__file__).with_name("app.py")
 CATEGORIES = ["invoice", "contract", "support_ticket", "resume", "medical_report"]
 INVALID = "doc-12"
@@ -56,6 +58,8 @@ class Bench:
     parameters: dict[str, Any] = field(default_factory=dict)
     order: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
+    #: the folder of the suite; another one where a test adds a check to it
+    project: Path = ROOT
 
     def __post_init__(self) -> None:
         self.documents.mkdir(parents=True)
@@ -115,13 +119,16 @@ class Bench:
 
     def command(self, *options: str, device: str = "cpu") -> list[str]:
         return [
-            sys.executable, "-m", "pytest", str(ROOT / "suites" / "gpu"), "--device", device,
+            sys.executable, "-m", "pytest", str(self.project / "suites" / "gpu"), "--device", device,
             "--pilot", str(self.folder / "pilot.json"), "--order", str(self.folder / "order.json"),
             "--reports", str(self.reports), "-p", "no:cacheprovider", *options,
         ]  # fmt: skip
 
     def environ(self, *, real_torch: bool = False) -> dict[str, str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        # the suite's own modules are rewritten by pytest; doing so for every run takes longer than the run
+        clean.pop("PYTHONDONTWRITEBYTECODE", None)
+        clean["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
         if not real_torch:
             clean["PYTHONPATH"] = str(STUBS)
         return {**clean, "COLUMNS": "120", **self.environment}
@@ -153,7 +160,7 @@ class Bench:
         answer = self.folder / f"judged-{trial.name}.json"
         answer.unlink(missing_ok=True)
         end = subprocess.run(
-            [sys.executable, "-m", "pytest", str(ROOT / "suites" / "gpu"), "--trial", str(trial),
+            [sys.executable, "-m", "pytest", str(self.project / "suites" / "gpu"), "--trial", str(trial),
              "--verdict", str(answer), "-p", "no:cacheprovider", *options],
             cwd=self.folder, env=self.environ(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=120,

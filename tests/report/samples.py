@@ -18,7 +18,6 @@ from fixtures.evidence.trial import Factors
 from fixtures.evidence.trial import RECORD
 from fixtures.evidence.trial import Record
 from fixtures.evidence.trial import Trial
-from fixtures.evidence.trial import write_json
 from plugins.verdict import Claim
 from plugins.verdict import decide
 from plugins.verdict import Facts
@@ -415,12 +414,13 @@ def trial(path: Path, evidence: dict[str, Model | Envelope], record_: Record | N
     """A trial folder that holds `evidence`; an Envelope is stored as it is."""
     made = record_ or record()
     (path / "evidence").mkdir(parents=True)
-    write_json(path / RECORD, made)
+    (path / RECORD).write_text(made.model_dump_json(), encoding="utf-8")
     new = Trial(path, made, judging=True)
     for name, value in evidence.items():
-        new.write(
+        stored = (
             value if isinstance(value, Envelope) else envelope(name, observed=value.model_dump(mode="json"))
         )
+        new.envelope_path(name).write_text(stored.model_dump_json(), encoding="utf-8")
     return new
 
 
