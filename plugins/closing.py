@@ -93,48 +93,50 @@ def objections(trial: Trial, facts: Facts) -> list[Objection]:
 
 def close(trial: Trial, facts: Facts, render: Render, *, copying: bool) -> tuple[Verdict, list[str]]:
     """Write everything; the verdict that holds, and what could not be written."""
-    begun = time.monotonic()
     copy = trial.find("copy", Copy)
     target = Path(copy.path) if copying and copy and copy.path and not copy.error else None
     try:
-        verdict, files = _prepare(trial, facts, render, begun)
+        verdict, files = _prepare(trial, facts, render)
         if target is not None and (obstacle := _complete_copy(trial, target, files)) is not None:
             objection = Objection(COPIED, f"the copy could not be completed: {obstacle}")
             facts = dataclasses.replace(facts, objections=[*facts.objections, objection])
-            verdict, files = _prepare(trial, facts, render, begun)
+            verdict, files = _prepare(trial, facts, render)
         for name, data in files.items():
             write_atomically(trial.path / name, data)
         write_atomically(trial.path.parent / LATEST, trial.name.encode() + b"\n")
         shutil.rmtree(trial.path / LOCKS, ignore_errors=True)
         return verdict, []
     except OSError as error:
-        with contextlib.suppress(OSError):
-            (trial.path / VERDICT).unlink()
+        for folder in filter(None, (trial.path, target)):  # a copy's go without the trial's is none either
+            with contextlib.suppress(OSError):
+                (folder / VERDICT).unlink()
         trouble = f"the verdict could not be written: {error.strerror or error}"
         facts = dataclasses.replace(facts, trouble=[*facts.trouble, trouble])
         return decide(facts), [trouble]
 
 
-def _prepare(trial: Trial, facts: Facts, render: Render, begun: float) -> tuple[Verdict, dict[str, bytes]]:
+def _prepare(trial: Trial, facts: Facts, render: Render) -> tuple[Verdict, dict[str, bytes]]:
     """The verdict, and the closing files in the order in which they are written."""
+    begun = time.monotonic()
     there = [name for name in worth_copying(trial.path) if name not in (VERDICT, REPORT, sums.NAME)]
     if (trial.path / CHECKS).exists():
         there.append(CHECKS)
-    artefacts = [_artefact(trial.path / name, name) for name in sorted(there)]
+    artefacts = {name: _artefact(trial.path / name, name) for name in sorted(there)}
     timing = {**facts.timing, "report": time.monotonic() - begun}
-    verdict = decide(dataclasses.replace(facts, artefacts=artefacts, timing=timing))
+    verdict = decide(dataclasses.replace(facts, artefacts=list(artefacts.values()), timing=timing))
     report = render(verdict).encode("utf-8", "backslashreplace")
     own = Artefact(path=REPORT, sha256=sums.of_bytes(report), bytes=len(report))
     verdict = verdict.model_copy(update={"artefacts": [*verdict.artefacts, own]})
     text = json.dumps(verdict.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=2)
     written = text.encode("utf-8", "backslashreplace") + b"\n"
-    listed = [(artefact.path, artefact.sha256) for artefact in verdict.artefacts]
-    seal = sums.render(sorted([*listed, (VERDICT, sums.of_bytes(written))])).encode()
+    listed = {name: artefact.sha256 for name, artefact in artefacts.items()}
+    listed |= {REPORT: own.sha256, VERDICT: sums.of_bytes(written)}
+    seal = sums.render(sorted(listed.items())).encode("utf-8", "surrogateescape")
     return verdict, {REPORT: report, VERDICT: written, sums.NAME: seal}
 
 
 def _artefact(path: Path, name: str) -> Artefact:
-    return Artefact(path=name, sha256=sums.of_file(path), bytes=path.stat().st_size)
+    return Artefact(path=sums.shown(name), sha256=sums.of_file(path), bytes=path.stat().st_size)
 
 
 def _complete_copy(trial: Trial, target: Path, files: dict[str, bytes]) -> str | None:
@@ -146,12 +148,11 @@ def _complete_copy(trial: Trial, target: Path, files: dict[str, bytes]) -> str |
         for name, data in files.items():
             write_atomically(target / name, data)
             sync(target / name)
-        differences = sums.differences(target)
-        return "; ".join(differences[:3]) or None
+        obstacle = "; ".join(sums.differences(target)[:3])
     except OSError as error:
-        return f"{error.strerror}: {error.filename}"
-    finally:
+        obstacle = f"{error.strerror}: {error.filename}"
+    if obstacle:
         # a verdict in a copy that does not hold together must not be read as one
         with contextlib.suppress(OSError):
-            if not (target / sums.NAME).exists() or sums.differences(target):
-                (target / VERDICT).unlink()
+            (target / VERDICT).unlink()
+    return obstacle or None

@@ -56,7 +56,9 @@ def revision(project: Path) -> str:
     commit = _git(project, "rev-parse", "HEAD")
     if not commit:
         return "no git revision"
-    return f"{commit} {'with uncommitted changes' if _git(project, 'status', '--porcelain') else 'clean'}"
+    differing = _git(project, "status", "--porcelain")
+    state = "of unknown state" if differing is None else "with uncommitted changes" if differing else "clean"
+    return f"{commit} {state}"
 
 
 def suite_sum(project: Path) -> str:
@@ -66,7 +68,7 @@ def suite_sum(project: Path) -> str:
         path = project / name
         paths = sorted(path.rglob("*.py")) if path.is_dir() else [path]
         listed += [(part.relative_to(project).as_posix(), _sum(part)) for part in paths]
-    return sums.of_bytes(sums.render(listed).encode())
+    return sums.of_bytes(sums.render(listed).encode("utf-8", "surrogateescape"))
 
 
 def _git(project: Path, *arguments: str) -> str | None:

@@ -123,7 +123,7 @@ def _reference(path: Path) -> str:
     try:
         if path.is_dir():
             listed = [(name, sums.of_file(path / name)) for name in sums.files_below(path)]
-            return sums.of_bytes(sums.render(listed).encode())
+            return sums.of_bytes(sums.render(listed).encode("utf-8", "surrogateescape"))
         return sums.of_file(path)
     except OSError as error:
         return f"unreadable: {error.strerror}"

@@ -63,7 +63,9 @@ def earlier(config: pytest.Config, reports: Path) -> Earlier | None:
     file = path / store.VERDICT
     if not file.exists():
         return Earlier(trial, None)
-    if (path / sums.NAME).exists() and (different := sums.differences(path)):
+    if not (path / sums.NAME).exists():
+        return Earlier(trial, None)  # killed before it was closed, or taken apart: nothing of it is carried
+    if different := sums.differences(path):
         raise InputError(path, different[0], "a trial that was altered after it was closed", "a whole trial to continue")
     return Earlier(trial, base.load(file, Verdict))
 

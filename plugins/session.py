@@ -174,8 +174,14 @@ class Controller:
             last = str(report.longrepr).strip().rpartition("\n")[2]
             self._doubt(f"the suite could not be collected: {report.nodeid}: {last[:300]}")
 
+    def pytest_collection_finish(self) -> None:
+        self.collected = time.time()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        self.collected = time.time()
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.collected = self.collected or time.time()
         try:
             self.outcomes.add(report)
         except OSError as error:

@@ -158,14 +158,12 @@ def decide(facts: Facts) -> Verdict:
 
 def _judge(check: PlannedCheck, facts: Facts) -> _Judged:
     """One planned check beside everything that was reported for it; the worst report counts."""
-    reported = [outcome for outcome in facts.outcomes if outcome.nodeid == check.nodeid]
-    outcome = min(reported, key=lambda one: _WORST.index(one.status), default=None)
+    reported = [_earned(outcome) for outcome in facts.outcomes if outcome.nodeid == check.nodeid]
+    outcome = min(reported, key=lambda one: _badness(one, check), default=None)
     status: Status = outcome.status if outcome else "not_run"
-    message = outcome.message if outcome else "no report reached the verdict"
+    message = (outcome.message or "no reason was given") if outcome else "no report reached the verdict"
     claims = outcome.claims if outcome else []
     broken_claims = [claim for claim in claims if not claim.holds]
-    if status == "passed" and (not claims or broken_claims):
-        status, message = "broken", "reported as passed without a claim that holds"
     objections = [objection.message for objection in facts.objections if objection.check == check.id]
     if objections and status in ("passed", "not_reached", "not_run"):
         status, message, broken_claims = "failed", "; ".join(objections), []
@@ -188,6 +186,21 @@ def _judge(check: PlannedCheck, facts: Facts) -> _Judged:
     change = next((claim.change for claim in broken_claims if claim.change), None) or check.change
     advice = next((claim.advice for claim in broken_claims if claim.advice), None)
     return _Judged(check, result, change, advice, outcome.step if outcome and outcome.step else check.step)
+
+
+def _earned(outcome: Outcome) -> Outcome:
+    """A pass that no claim earned is the suite's own fault."""
+    if outcome.status != "passed" or (outcome.claims and all(claim.holds for claim in outcome.claims)):
+        return outcome
+    unearned = {"status": "broken", "message": "reported as passed without a claim that holds"}
+    return outcome.model_copy(update=unearned)
+
+
+def _badness(outcome: Outcome, check: PlannedCheck) -> tuple[int, bool, str]:
+    """Smallest is worst; by text in the end, so that the order of the reports decides nothing."""
+    overriding = next((claim.decision for claim in outcome.claims if claim.decision and not claim.holds), None)
+    dear = (overriding or check.on_failure) == "reconfigure"
+    return _WORST.index(outcome.status), not dear, outcome.model_dump_json()
 
 
 def _order(one: _Judged) -> tuple[int, int]:
@@ -220,9 +233,11 @@ def _doubts(facts: Facts, judged: list[_Judged]) -> list[str]:
     absent = [criterion for criterion in NEEDED if criterion not in passed]
     if absent and not open_checks:
         doubts.append("nothing was established about " + ", ".join(absent))
-    for objection in facts.objections:
-        if objection.check not in {one.plan.id for one in judged}:
-            doubts.append(objection.message)
+    planned = {one.plan.id for one in judged}
+    doubts += [objection.message for objection in facts.objections if objection.check not in planned]
+    nodes = {one.plan.nodeid for one in judged}
+    if stray := sorted({outcome.nodeid for outcome in facts.outcomes} - nodes):
+        doubts.append(f"reported without being planned: {', '.join(stray[:3])}")
     return doubts
 
 
@@ -259,7 +274,7 @@ def _next_change(failed: list[_Judged], doubts: list[str], facts: Facts) -> Next
     """One factor at a time: that of the first error."""
     if failed:
         first = failed[0]
-        advice = first.advice or f"required: {first.result.required}" if first.result.required else ""
+        advice = first.advice or (f"required: {first.result.required}" if first.result.required else "")
         return NextChange(factor=first.change, advice=advice or first.result.message or "")
     if doubts:
         return NextChange(factor="nothing yet", advice=f"run the rest first: {facts.rerun}")

@@ -35,7 +35,7 @@ def render(verdict: Verdict, trial: Trial, pytest_html: str | None = None) -> st
     template = _environment().get_template("report.html.j2")
     return template.render(
         page=page.build(verdict, trial),
-        # The one thing that is markup already; the page's own policy keeps it from running or loading anything.
+        # the one thing that is markup already; the page's policy lets it run and load nothing else
         table_css=Markup(table.css) if table else "",
         table_body=Markup(table.body) if table else "",
         table_asked=pytest_html is not None,

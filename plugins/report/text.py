@@ -14,7 +14,7 @@ MOST = 6000
 #: no character at all. Each of them can make two different texts look equal.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d(:\d\d)?)(Z|\+00:00)")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os.path
 import re
+from typing import Any
 
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Inventory
@@ -69,15 +70,27 @@ def test_torch_imports_in_that_interpreter(launch: Launch, claim: Claims) -> Non
     )
 
 
+def _absent(launch: Launch, inventory: Inventory) -> dict[str, Any]:
+    """What to say instead when the machine shows no card at all, neither to a library nor on its bus."""
+    if launch.asked_device == "cpu" or inventory.cards:
+        return {}
+    return {
+        "decision": "reconfigure",
+        "change": "the rented machine: it shows no card",
+        "advice": "rent one with a card, or rehearse with --device cpu",
+    }
+
+
 @check("launch.driver", on_failure="fix", change="the driver, or a torch build for the driver that is there", step="driver")
 def test_the_driver_answers(launch: Launch, inventory: Inventory, claim: Claims) -> None:
     _need(launch, "driver", claim)
+    # inside a container the kernel's driver is the host's, and nobody there can change it
+    foreign: dict[str, Any] = {"decision": "reconfigure"} if inventory.host.container else {}
     claim(
         _step(launch, "driver") == "ok",
         required=f"a driver for {launch.asked_device}",
-        found=f"{_step(launch, 'driver')}; driver {inventory.driver or 'not seen'}",
-        # inside a container the kernel's driver is the host's, and nobody there can change it
-        decision="reconfigure" if inventory.host.container and not inventory.cards else None,
+        found=f"{_step(launch, 'driver')}; driver {inventory.driver or 'not seen'}, {len(inventory.cards)} cards",
+        **(_absent(launch, inventory) or foreign),
     )
 
 
@@ -86,14 +99,11 @@ def test_the_asked_for_device_exists(launch: Launch, inventory: Inventory, claim
     _need(launch, "device", claim)
     wanted = (launch.asked_device,) if launch.asked_device != "auto" else ("cuda", "rocm")
     names = ", ".join(device.name for device in launch.devices)
-    absent = launch.asked_device != "cpu" and not inventory.cards
     claim(
         launch.device in wanted and _step(launch, "device") == "ok",
         required=" or ".join(wanted),
         found=f"{launch.device}: {names or 'the processor'}" if launch.device else _step(launch, "device"),
-        decision="reconfigure" if absent else None,
-        change="the rented machine: it shows no card" if absent else None,
-        advice="rent one with a card, or rehearse with --device cpu" if absent else None,
+        **_absent(launch, inventory),
     )
 
 
@@ -170,6 +180,20 @@ def test_a_small_computation_agrees_with_float64_on(launch: Launch, device: str,
         required="finite, and within " + (f"{done[0].tolerance:g}" if done else "a stated tolerance"),
         found="; ".join(wrong) or "; ".join(f"{one.operation}: {one.error:.1e}" for one in done) or _step(launch, "compute"),
         decision="reconfigure" if wrong and device != "cpu" else None,
+    )
+
+
+@check("launch.clean_end", on_failure="fix", change="the torch installation of that interpreter", step="compute")
+def test_the_process_that_computed_ended_by_itself(launch: Launch, claim: Claims) -> None:
+    """A crash while the interpreter shuts down loses what an application has not written yet."""
+    failure = launch.first_failure()
+    if failure is not None:
+        claim.not_reached(f"launch: {failure.name}", failure.error or failure.status)
+    end = launch.end
+    claim(
+        end.returncode == 0 and not end.timed_out,
+        required="exit 0",
+        found=f"killed by {end.signal}" if end.signal else "no end in time" if end.timed_out else f"exit {end.returncode}",
     )
 
 

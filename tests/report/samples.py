@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -410,7 +411,7 @@ def copy(**other: Any) -> m.Copy:
     return m.Copy(**{**standing, **other})
 
 
-def trial(path: Path, evidence: dict[str, Model | Envelope], record_: Record | None = None) -> Trial:
+def trial(path: Path, evidence: Mapping[str, Model | Envelope], record_: Record | None = None) -> Trial:
     """A trial folder that holds `evidence`; an Envelope is stored as it is."""
     made = record_ or record()
     (path / "evidence").mkdir(parents=True)

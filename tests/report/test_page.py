@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -294,7 +295,7 @@ def test_headings_descend_one_level_at_a_time(sample: Sample) -> None:
     levels = [int(one.tag[1]) for one in sample("fix")[2].all() if re.fullmatch(r"h[1-6]", one.tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 @ALL
