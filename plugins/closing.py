@@ -88,7 +88,8 @@ def objections(trial: Trial, facts: Facts) -> list[Objection]:
             differing.append(f"{check.id}: {here} here, {there or 'absent'} there")
     if not differing:
         return []
-    return [Objection(JUDGED_ALIKE, f"judging the copy differs: {'; '.join(differing)}", "reread")]
+    more = f"; and {len(differing) - 5} more" if len(differing) > 5 else ""
+    return [Objection(JUDGED_ALIKE, f"judging the copy differs: {'; '.join(differing[:5])}{more}", "reread")]
 
 
 def close(trial: Trial, facts: Facts, render: Render, *, copying: bool) -> tuple[Verdict, list[str]]:
@@ -122,11 +123,11 @@ def _prepare(trial: Trial, facts: Facts, render: Render) -> tuple[Verdict, dict[
     if (trial.path / CHECKS).exists():
         there.append(CHECKS)
     artefacts = {name: _artefact(trial.path / name, name) for name in sorted(there)}
-    timing = {**facts.timing, "report": time.monotonic() - begun}
-    verdict = decide(dataclasses.replace(facts, artefacts=list(artefacts.values()), timing=timing))
+    verdict = decide(dataclasses.replace(facts, artefacts=list(artefacts.values())))
     report = render(verdict).encode("utf-8", "backslashreplace")
     own = Artefact(path=REPORT, sha256=sums.of_bytes(report), bytes=len(report))
-    verdict = verdict.model_copy(update={"artefacts": [*verdict.artefacts, own]})
+    timing = {**verdict.timing, "report": round(time.monotonic() - begun, 3)}
+    verdict = verdict.model_copy(update={"artefacts": [*verdict.artefacts, own], "timing": timing})
     text = json.dumps(verdict.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=2)
     written = text.encode("utf-8", "backslashreplace") + b"\n"
     listed = {name: artefact.sha256 for name, artefact in artefacts.items()}

@@ -21,6 +21,7 @@ import pytest
 from fixtures.evidence.trial import Broken
 from fixtures.evidence.trial import NotReached
 from fixtures.evidence.trial import Scope
+from fixtures.probe import hide_values
 from plugins.verdict import Claim
 from plugins.verdict_file import CRITERIA
 from plugins.verdict_file import Criterion
@@ -167,7 +168,9 @@ def _broken(error: BaseException) -> str:
     while frame and frame.tb_next:
         frame = frame.tb_next
     where = f" at {frame.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{frame.tb_lineno}" if frame else ""
-    return f"the suite broke: {type(error).__name__}: {error}{where}"
+    if isinstance(error, AssertionError):  # pytest wrote into it what the names held, of the environment too
+        return f"the suite broke: a plain assert, where a claim belongs, failed{where}"
+    return f"the suite broke: {type(error).__name__}: {hide_values(str(error))}{where}"
 
 
 def _wire(text: object) -> str:

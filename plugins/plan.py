@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +45,15 @@ class Planner:
         if "device" in metafunc.fixturenames:
             metafunc.parametrize("device", self.devices, ids=self.devices)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pycollect_makeitem(self) -> Generator[None, Any, Any]:
+        """Refuse what is no check as an error of its module: raised later, it would end a worker without a word."""
+        made = yield
+        for item in made if isinstance(made, list) else []:
+            if isinstance(item, pytest.Function) and (problem := _problem(item)):
+                raise pytest.Collector.CollectError(f"{item.name}: {problem}")
+        return made
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = sorted((item for item in items if self.scope in _scopes(item)), key=_criterion)
@@ -77,14 +88,27 @@ def _criterion(item: pytest.Item) -> int:
     return CRITERIA.index(criterion_of(marker.kwargs["id"])) if marker else -1
 
 
+def _problem(item: pytest.Item) -> str | None:
+    """Why a test is no check that a verdict could speak of, or None."""
+    parameter = _parameter(item)
+    if item.get_closest_marker("check") is None:
+        return "found a test without @check; every test of a suite is a check"
+    if parameter and not _SAFE.fullmatch(parameter.strip("[]")):
+        return f"found the parameter {parameter!r}; wanted [a-z0-9._-]"
+    return None
+
+
+def _parameter(item: pytest.Item) -> str:
+    """`[card0]` of a test for each card, or nothing."""
+    return item.name[len(getattr(item, "originalname", item.name)) :]
+
+
 def _planned(item: pytest.Item) -> PlannedCheck:
     name = getattr(item, "originalname", item.name)
-    parameter = item.name[len(name) :]
-    marker = item.get_closest_marker("check")
-    if marker is None:
-        raise pytest.UsageError(f"{item.nodeid}: found a test without @check; every test of a suite is a check")
-    if parameter and not _SAFE.fullmatch(parameter.strip("[]")):
-        raise pytest.UsageError(f"{item.nodeid}: found the parameter {parameter!r}; wanted [a-z0-9._-]")
+    parameter = _parameter(item)
+    problem, marker = _problem(item), item.get_closest_marker("check")
+    if problem or marker is None:  # an item of another kind, as a doctest is
+        raise pytest.UsageError(f"{item.nodeid}: {problem}")
     declared = marker.kwargs
     return PlannedCheck(
         id=declared["id"] + parameter,

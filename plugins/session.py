@@ -10,6 +10,7 @@ import contextlib
 import shutil
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -19,6 +20,7 @@ import psutil
 import pytest
 
 from fixtures import inventory as cards
+from fixtures import launch
 from fixtures.evidence import trial as store
 from fixtures.evidence.base import InputError
 from fixtures.evidence.models import Inventory
@@ -36,6 +38,7 @@ from plugins import opening
 from plugins import options
 from plugins import plan
 from plugins import progress
+from plugins import report
 from plugins import reruns
 from plugins import terminal
 from plugins.outcomes import Outcomes
@@ -96,6 +99,7 @@ class Controller:
         self.begun = psutil.Process().create_time()
         self.collected: float | None = None
         self.trouble: list[str] = []
+        self.uncollected = False
         self.interruption: str | None = None
         self.verdict: Verdict | None = None
         self.unwritten: list[str] = []
@@ -116,6 +120,8 @@ class Controller:
             raise InputError(self.trial.path, "", str(error), "a trial with its inventory") from None
         self.planner = _register_planner(config, record.scope, seen, record.device, self.plan_file)
         self.html = self._ask_for_reports() if not judged else None
+        if not judged:
+            self._begin_early()
         self._old_handlers = {number: signal.signal(number, self._stop) for number in (signal.SIGTERM, signal.SIGHUP)}
 
     def _begin(self) -> Trial:
@@ -125,6 +131,14 @@ class Controller:
             self.changed = reruns.changed(before.trial.record.factors, trial.record.factors)
             self.carried = reruns.carry(before, trial)
         return trial
+
+    def _begin_early(self) -> None:
+        """Work that needs nobody's answer yet: torch imports while pytest collects, the report's templates compile."""
+        self.preparing = threading.Thread(target=report.prepare, daemon=True, name="gpu-pilot report")
+        self.preparing.start()
+        distributed = getattr(self.config.option, "numprocesses", None) or getattr(self.config.option, "tx", None)
+        if not distributed and not self.trial.has("launch"):
+            self.config.stash[launch.CLIMB] = launch.begin(self.trial, self.trial.raw("launch"))
 
     def _ask_for_reports(self) -> Path | None:
         """Have JUnit and pytest-html write into the trial, unless the person wants them elsewhere."""
@@ -170,8 +184,10 @@ class Controller:
             self._doubt(f"a worker died: {str(error).strip()[:200]}")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            last = str(report.longrepr).strip().rpartition("\n")[2]
+        if not report.passed:  # a module that skips itself takes its checks out of the plan
+            self.uncollected = True
+            why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+            last = why.strip().rpartition("\n")[2]
             self._doubt(f"the suite could not be collected: {report.nodeid}: {last[:300]}")
 
     def pytest_collection_finish(self) -> None:
@@ -248,6 +264,8 @@ class Controller:
             repeat=f"pytest suites/{self.asked.suite} --device {record.device}",
             rerun=f"pytest suites/{self.asked.suite} --device {record.device} --continue {trial.name}",
         )
+        if self.uncollected:  # whoever judged the copy met the same, and reached no check: that is no fault of the copy
+            return facts
         return Facts(**{**facts.__dict__, "objections": closing.objections(trial, facts)})
 
     def _carried(self, checks: list[Any]) -> dict[str, str]:
@@ -267,12 +285,11 @@ class Controller:
         return stages
 
     def _render(self, verdict: Verdict) -> str:
-        from plugins.report import render
-
+        self.preparing.join()
         table = None
         if self.html and self.html.is_file():
             table = self.html.read_text(encoding="utf-8")
-        return render(verdict, self.trial, table)
+        return report.render(verdict, self.trial, table)
 
     def _exit_status(self, pytest_status: int | pytest.ExitCode) -> int:
         assert self.verdict
@@ -291,12 +308,14 @@ class Controller:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
         result = yield
         if self.verdict:
-            report = None if self.trial.judging else self.trial.path / REPORT
+            page = None if self.trial.judging else self.trial.path / REPORT
             notes = [f"changed since {self.verdict.continues}: {change.factor}" for change in self.verdict.changed]
-            terminal.write(terminalreporter, self.verdict, report, self.unwritten, notes)
+            terminal.write(terminalreporter, self.verdict, page, self.unwritten, notes)
         return result
 
     def pytest_unconfigure(self) -> None:
+        if climb := self.config.stash.get(launch.CLIMB, None):
+            climb.stop()
         for number, handler in self._old_handlers.items():
             signal.signal(number, handler)
         shutil.rmtree(self.scratch, ignore_errors=True)

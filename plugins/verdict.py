@@ -198,7 +198,8 @@ def _earned(outcome: Outcome) -> Outcome:
 
 def _badness(outcome: Outcome, check: PlannedCheck) -> tuple[int, bool, str]:
     """Smallest is worst; by text in the end, so that the order of the reports decides nothing."""
-    overriding = next((claim.decision for claim in outcome.claims if claim.decision and not claim.holds), None)
+    stated = (claim.decision for claim in outcome.claims if not claim.holds)
+    overriding = next(filter(None, stated), None)
     dear = (overriding or check.on_failure) == "reconfigure"
     return _WORST.index(outcome.status), not dear, outcome.model_dump_json()
 
@@ -229,8 +230,8 @@ def _doubts(facts: Facts, judged: list[_Judged]) -> list[str]:
         if names:
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             doubts.append(f"{shown} {words}")
-    passed = {one.plan.criterion for one in judged if one.result.status == "passed"}
-    absent = [criterion for criterion in NEEDED if criterion not in passed]
+    spoken_of = {one.plan.criterion for one in judged if one.result.status in ("passed", "failed")}
+    absent = [criterion for criterion in NEEDED if criterion not in spoken_of]
     if absent and not open_checks:
         doubts.append("nothing was established about " + ", ".join(absent))
     planned = {one.plan.id for one in judged}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 from typing import Literal
 
+from pydantic import ConfigDict
 from pydantic import Field
 
 from fixtures.evidence.base import Model
@@ -85,6 +86,8 @@ class Commands(Model):
 
 
 class Verdict(Model):
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
     schema_: Literal["gpu-pilot/verdict/1"] = Field(default="gpu-pilot/verdict/1", alias="schema")
     trial: str
     continues: str | None

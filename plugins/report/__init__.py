@@ -43,6 +43,12 @@ def render(verdict: Verdict, trial: Trial, pytest_html: str | None = None) -> st
     )
 
 
+def prepare() -> None:
+    """Compile the templates ahead of `render`, which takes a fifth of a second of somebody's waiting."""
+    for path in _HERE.glob("*.html.j2"):
+        _environment().get_template(path.name)
+
+
 @cache
 def _environment() -> jinja2.Environment:
     import jinja2
@@ -54,7 +60,8 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_finalize,
-        # the templates never change while this runs
+        # compiled once a process and never changed in it: optimizing costs more than it saves
+        optimized=False,
         auto_reload=False,
     )
     environment.filters.update(

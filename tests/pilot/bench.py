@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -60,6 +61,9 @@ class Bench:
     environment: dict[str, str] = field(default_factory=dict)
     #: the folder of the suite; another one where a test adds a check to it
     project: Path = ROOT
+    #: bytes that are written last, by their place below the folder; so that a manifest need not be JSON
+    raw: dict[str, bytes] = field(default_factory=dict)
+    mounts: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.documents.mkdir(parents=True)
@@ -108,14 +112,36 @@ class Bench:
     def entry(self, identifier: str) -> dict[str, Any]:
         return next(entry for entry in self.entries if entry["id"] == identifier)
 
-    def behave(self, behaviour: str) -> None:
-        """Have the application behave as the function of that name in app.py does."""
-        self.parameters["application"]["command"][2] = behaviour
+    def rename(self, identifier: str, new: str) -> None:
+        """Give a document another identifier; its file keeps its name."""
+        self.entry(identifier)["id"] = new
+
+    def replace(self, identifier: str, data: bytes) -> None:
+        """Other bytes for a document, and a manifest that agrees with them."""
+        entry = self.entry(identifier)
+        (self.documents / entry["file"]).write_bytes(data)
+        entry |= {"sha256": sums.of_bytes(data), "bytes": len(data)}
+
+    def behave(self, behaviour: str, *more: str) -> None:
+        """Have the application behave as the function of that name in app.py does with `more`."""
+        command = self.parameters["application"]["command"]
+        command[2:] = [behaviour, *command[3:6], *more]
+
+    def own_project(self) -> Path:
+        """Run from a copy of the suite's folder, which the application may spoil without anybody else's noticing."""
+        self.project = self.folder / "project"
+        for name in ("fixtures", "plugins", "suites"):
+            shutil.copytree(ROOT / name, self.project / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("conftest.py", "pyproject.toml"):
+            shutil.copy(ROOT / name, self.project)
+        return self.project
 
     def write(self) -> None:
         (self.documents / "manifest.json").write_text(json.dumps({"documents": self.entries}, ensure_ascii=False))
         (self.folder / "pilot.json").write_text(json.dumps(self.parameters, ensure_ascii=False))
         (self.folder / "order.json").write_text(json.dumps(self.order))
+        for name, data in self.raw.items():
+            (self.folder / name).write_bytes(data)
 
     def command(self, *options: str, device: str = "cpu") -> list[str]:
         return [
@@ -167,6 +193,11 @@ class Bench:
         )  # fmt: skip
         verdict = base.load(answer, Verdict) if answer.exists() else None
         return Run(end.returncode, end.stdout.decode("utf-8", "replace"), trial, verdict)
+
+    def close(self) -> None:
+        """Take away what would outlive the folder."""
+        while self.mounts:
+            subprocess.run(["umount", str(self.mounts.pop())], check=True)
 
     def trials(self) -> list[Path]:
         """Every trial folder so far."""
