@@ -57,8 +57,12 @@ def main() -> None:
     for name, seconds in median.items():
         print(f"{name:<20}{seconds:7.2f} s   {min(one[name] for one in measured):.2f} at best")
     added = median["whole pilot"] - median["application alone"]
-    print(f"\nthe suite adds {added:.2f} s, {added / median['application alone']:.2f} times the application's own time")
-    print(f"judging again costs {median['judging it again'] - median['pytest alone']:.2f} s beyond pytest's own start")
+    print(
+        f"\nthe suite adds {added:.2f} s, {added / median['application alone']:.2f} times the application's own time"
+    )
+    print(
+        f"judging again costs {median['judging it again'] - median['pytest alone']:.2f} s beyond pytest's own start"
+    )
     print("\nwhere the pilot's time goes:")
     for stage in stages[0]:
         print(f"  {stage:<18}{statistics.median(one[stage] for one in stages):7.2f} s")

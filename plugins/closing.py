@@ -26,12 +26,12 @@ from fixtures.evidence.trial import CHECKS
 from fixtures.evidence.trial import LATEST
 from fixtures.evidence.trial import LOCKS
 from fixtures.evidence.trial import REPORT
-from fixtures.evidence.trial import VERDICT
 from fixtures.evidence.trial import Trial
+from fixtures.evidence.trial import VERDICT
 from fixtures.evidence.trial import write_atomically
+from plugins.verdict import decide
 from plugins.verdict import Facts
 from plugins.verdict import Objection
-from plugins.verdict import decide
 from plugins.verdict_file import Artefact
 from plugins.verdict_file import DocumentCounts
 from plugins.verdict_file import Verdict
@@ -69,7 +69,9 @@ def advisories(trial: Trial) -> list[str]:
     if application:
         for stream, name in ((application.stdout, "stdout"), (application.stderr, "stderr")):
             if stream.bytes > 10 << 20:
-                said.append(f"the application printed {stream.bytes >> 20} MiB to {name}; the planned volume multiplies that")
+                said.append(
+                    f"the application printed {stream.bytes >> 20} MiB to {name}; the planned volume multiplies that"
+                )
     said.append("not examined by this suite: memory peak against the planned volume, resuming, training")
     said.append("twelve documents verify a procedure; they do not predict a campaign")
     return said

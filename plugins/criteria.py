@@ -156,7 +156,8 @@ def pytest_runtest_makereport(
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "check(id, on_failure, change, step, scopes): one claim of the pilot, see plugins/criteria.py"
+        "markers",
+        "check(id, on_failure, change, step, scopes): one claim of the pilot, see plugins/criteria.py",
     )
 
 

@@ -20,7 +20,20 @@ SAFE_TO_SHOW = (
     "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NVIDIA_TF32_OVERRIDE",
     "HSA_OVERRIDE_GFX_VERSION", "OMP_NUM_THREADS",
 )  # fmt: skip
-_STEERING = ("CUDA_", "NVIDIA_", "HIP_", "ROCR_", "HSA_", "NCCL_", "PYTORCH_", "HF_", "OMP_", "LD_", "PYTHON", "TMPDIR")
+_STEERING = (
+    "CUDA_",
+    "NVIDIA_",
+    "HIP_",
+    "ROCR_",
+    "HSA_",
+    "NCCL_",
+    "PYTORCH_",
+    "HF_",
+    "OMP_",
+    "LD_",
+    "PYTHON",
+    "TMPDIR",
+)
 _OWN_CODE = ("conftest.py", "pyproject.toml", "fixtures", "plugins", "suites")
 
 
@@ -30,7 +43,8 @@ def observe(
     """The factors of a trial; `files` are the parameters, the order and the manifest by name."""
     host = inventory.host
     machine = {
-        "cards": ", ".join(f"{card.name} {card.uuid or card.pci or ''}".strip() for card in inventory.cards) or "none",
+        "cards": ", ".join(f"{card.name} {card.uuid or card.pci or ''}".strip() for card in inventory.cards)
+        or "none",
         "driver": inventory.driver or "none",
         "kernel": host.kernel,
         "boot": host.boot_id or "unknown",

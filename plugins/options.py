@@ -25,9 +25,13 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     group.addoption("--order", metavar="FILE", help="The order as confirmed (default: config/order.json)")
     group.addoption("--reports", metavar="DIR", help="Where each trial gets a folder (default: reports)")
     group.addoption(
-        "--copy-to", metavar="DIR", help="Where the trial is copied to and read again (default: as in the parameters)"
+        "--copy-to",
+        metavar="DIR",
+        help="Where the trial is copied to and read again (default: as in the parameters)",
     )
-    group.addoption("--trial", metavar="DIR", help="Judge this trial again from its folder alone and run nothing")
+    group.addoption(
+        "--trial", metavar="DIR", help="Judge this trial again from its folder alone and run nothing"
+    )
     group.addoption(
         "--continue",
         dest="continue_trial",
@@ -36,14 +40,18 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         "--lf does so with the newest trial",
     )
     group.addoption(
-        "--verdict", metavar="FILE", help="Write the machine-readable verdict to this file too, also with --trial"
+        "--verdict",
+        metavar="FILE",
+        help="Write the machine-readable verdict to this file too, also with --trial",
     )
     group.addoption(
         "--require-go", action="store_true", help="Exit with a status other than 0 unless the decision is go"
     )
     if not pluginmanager.hasplugin("cacheprovider"):
         # --lf is ours and needs no cache, so it works with -p no:cacheprovider as well
-        parser.getgroup("general").addoption("--lf", "--last-failed", dest="lf", action="store_true", default=False)
+        parser.getgroup("general").addoption(
+            "--lf", "--last-failed", dest="lf", action="store_true", default=False
+        )
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,9 @@ def asked(config: pytest.Config) -> Asked | None:
     if not within:
         return None
     if outside or len({suite for suite, _ in within.values()}) > 1:
-        raise pytest.UsageError(f"{', '.join(config.args)}: found several suites or tests, wanted one suite alone")
+        raise pytest.UsageError(
+            f"{', '.join(config.args)}: found several suites or tests, wanted one suite alone"
+        )
     suite = next(iter(within.values()))[0]
     whole = (config.rootpath / "suites" / suite).resolve()
     if any(path == whole and "::" not in argument for argument, (_, path) in within.items()):

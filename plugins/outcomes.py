@@ -42,7 +42,7 @@ class Outcomes:
 def fold(nodeid: str, reports: list[pytest.TestReport]) -> Outcome:
     """What the reports of one check come to; what is not plainly a pass is none."""
     said = [json.loads(getattr(report, SAID)) for report in reports if hasattr(report, SAID)]
-    claims = max((one["claims"] for one in said), key=len, default=[])
+    claims: list[dict[str, Any]] = max((one["claims"] for one in said), key=len, default=[])
     status, message = _status(reports, said)
     if status == "passed" and not claims:
         status, message = "broken", "the check claimed nothing"

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.evidence.base import Model
 from fixtures.evidence.base import load
+from fixtures.evidence.base import Model
 from fixtures.evidence.models import Inventory
 from fixtures.evidence.trial import PLAN
 from fixtures.evidence.trial import Scope
@@ -124,7 +124,6 @@ def _planned(item: pytest.Item) -> PlannedCheck:
 
 def _evidence(item: pytest.Item) -> list[str]:
     """The evidence named in a check's own signature, derived fixtures taken apart."""
-    named = inspect.signature(getattr(item, "function")).parameters
+    named = inspect.signature(item.function).parameters
     wanted = {part for name in named for part in _DERIVED.get(name, (name,))}
     return [name for name in EVIDENCE if name in wanted]
-

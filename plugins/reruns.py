@@ -17,9 +17,9 @@ from fixtures.evidence import base
 from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.base import InputError
-from fixtures.evidence.trial import LATEST
 from fixtures.evidence.trial import Broken
 from fixtures.evidence.trial import Factors
+from fixtures.evidence.trial import LATEST
 from fixtures.evidence.trial import Trial
 from plugins.verdict_file import Changed
 from plugins.verdict_file import Verdict
@@ -66,7 +66,9 @@ def earlier(config: pytest.Config, reports: Path) -> Earlier | None:
     if not (path / sums.NAME).exists():
         return Earlier(trial, None)  # killed before it was closed, or taken apart: nothing of it is carried
     if different := sums.differences(path):
-        raise InputError(path, different[0], "a trial that was altered after it was closed", "a whole trial to continue")
+        raise InputError(
+            path, different[0], "a trial that was altered after it was closed", "a whole trial to continue"
+        )
     return Earlier(trial, base.load(file, Verdict))
 
 

@@ -42,9 +42,9 @@ from plugins import report
 from plugins import reruns
 from plugins import terminal
 from plugins.outcomes import Outcomes
+from plugins.verdict import decide
 from plugins.verdict import EXIT_STATUS
 from plugins.verdict import Facts
-from plugins.verdict import decide
 from plugins.verdict_file import Verdict
 
 _INPUT = "gpu_pilot"
@@ -56,7 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if asked is None:
         return
     continuing = getattr(config.option, "lf", False)
-    config.option.lf = False  # selection is not memory: what did not pass is known from the trial, not from the cache
+    config.option.lf = (
+        False  # selection is not memory: what did not pass is known from the trial, not from the cache
+    )
     if hasattr(config, "workerinput"):
         _configure_worker(config)
     elif config.option.collectonly:
@@ -75,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _configure_worker(config: pytest.Config) -> None:
-    given = config.workerinput[_INPUT]
+    given: dict[str, Any] = getattr(config, "workerinput")[_INPUT]  # noqa: B009, no attribute that pytest declares
     trial = store.open_trial(Path(given["trial"]), judging=given["judging"])
     config.stash[TRIAL] = trial
     config.stash[PROGRESS] = progress.in_a_worker(trial.path)
@@ -122,7 +124,9 @@ class Controller:
         self.html = self._ask_for_reports() if not judged else None
         if not judged:
             self._begin_early()
-        self._old_handlers = {number: signal.signal(number, self._stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+        self._old_handlers = {
+            number: signal.signal(number, self._stop) for number in (signal.SIGTERM, signal.SIGHUP)
+        }
 
     def _begin(self) -> Trial:
         before = reruns.earlier(self.config, opening.reports_folder(self.config))
@@ -136,7 +140,9 @@ class Controller:
         """Work that needs nobody's answer yet: torch imports while pytest collects, the report's templates compile."""
         self.preparing = threading.Thread(target=report.prepare, daemon=True, name="gpu-pilot report")
         self.preparing.start()
-        distributed = getattr(self.config.option, "numprocesses", None) or getattr(self.config.option, "tx", None)
+        distributed = getattr(self.config.option, "numprocesses", None) or getattr(
+            self.config.option, "tx", None
+        )
         if not distributed and not self.trial.has("launch"):
             self.config.stash[launch.CLIMB] = launch.begin(self.trial, self.trial.raw("launch"))
 
@@ -205,7 +211,7 @@ class Controller:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         if not isinstance(excinfo.value, pytest.Session.Interrupted):  # what -x raises is no interruption
-            self.interruption = f"it was interrupted {str(excinfo.value)}".strip()
+            self.interruption = f"it was interrupted {excinfo.value!s}".strip()
 
     def pytest_internalerror(self, excrepr: object) -> None:
         self._doubt(f"pytest itself broke: {str(excrepr).strip().rpartition(chr(10))[2][:300]}")
@@ -264,7 +270,9 @@ class Controller:
             repeat=f"pytest suites/{self.asked.suite} --device {record.device}",
             rerun=f"pytest suites/{self.asked.suite} --device {record.device} --continue {trial.name}",
         )
-        if self.uncollected:  # whoever judged the copy met the same, and reached no check: that is no fault of the copy
+        if (
+            self.uncollected
+        ):  # whoever judged the copy met the same, and reached no check: that is no fault of the copy
             return facts
         return Facts(**{**facts.__dict__, "objections": closing.objections(trial, facts)})
 
@@ -305,11 +313,15 @@ class Controller:
         return status
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> Generator[None, object, object]:
         result = yield
         if self.verdict:
             page = None if self.trial.judging else self.trial.path / REPORT
-            notes = [f"changed since {self.verdict.continues}: {change.factor}" for change in self.verdict.changed]
+            notes = [
+                f"changed since {self.verdict.continues}: {change.factor}" for change in self.verdict.changed
+            ]
             terminal.write(terminalreporter, self.verdict, page, self.unwritten, notes)
         return result
 

@@ -20,7 +20,11 @@ _INDENT = 13
 
 
 def write(
-    terminal: pytest.TerminalReporter, verdict: Verdict, report: Path | None, unwritten: list[str], notes: list[str]
+    terminal: pytest.TerminalReporter,
+    verdict: Verdict,
+    report: Path | None,
+    unwritten: list[str],
+    notes: list[str],
 ) -> None:
     """The decision, the criteria, the first error, the step reached, the next change, the documents, the report."""
     colour = {_COLOURS[verdict.decision]: True}
@@ -71,7 +75,9 @@ def _row(criterion: CriterionResult) -> str:
 
 def _field(terminal: pytest.TerminalReporter, name: str, text: str) -> None:
     width = max(60, min(terminal.fullwidth if hasattr(terminal, "fullwidth") else 100, 120)) - _INDENT
-    lines = textwrap.wrap(_one_line(text, 1500), width, break_on_hyphens=False, break_long_words=False) or [""]
+    lines = textwrap.wrap(_one_line(text, 1500), width, break_on_hyphens=False, break_long_words=False) or [
+        ""
+    ]
     for number, line in enumerate(lines):
         terminal.write_line(f"{name + ':' if number == 0 else '':<{_INDENT}}{line}")
 

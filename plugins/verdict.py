@@ -14,11 +14,11 @@ from typing import Literal
 from fixtures.evidence.base import Model
 from fixtures.evidence.models import STEPS
 from fixtures.evidence.trial import Scope
-from plugins.verdict_file import CRITERIA
 from plugins.verdict_file import Artefact
 from plugins.verdict_file import Changed
 from plugins.verdict_file import CheckResult
 from plugins.verdict_file import Commands
+from plugins.verdict_file import CRITERIA
 from plugins.verdict_file import Criterion
 from plugins.verdict_file import CriterionResult
 from plugins.verdict_file import Decision
@@ -206,7 +206,7 @@ def _badness(outcome: Outcome, check: PlannedCheck) -> tuple[int, bool, str]:
 
 def _order(one: _Judged) -> tuple[int, int]:
     """By criterion, inside launch by rung; sorting is stable, so the order of declaration decides the rest."""
-    step = STEPS.index(one.plan.step) if one.plan.step in STEPS else len(STEPS)  # type: ignore[arg-type]
+    step = STEPS.index(one.plan.step) if one.plan.step in STEPS else len(STEPS)
     return CRITERIA.index(one.plan.criterion), step
 
 
@@ -225,7 +225,7 @@ def _doubts(facts: Facts, judged: list[_Judged]) -> list[str]:
     if facts.selection:
         doubts.append(facts.selection)
     open_checks = [one for one in judged if one.result.status in ("not_run", "not_reached", "broken")]
-    for status, words in (("broken", "broke"), ("not_run", "did not run"), ("not_reached", "was not reached")):
+    for status, words in (("broken", "broke"), ("not_run", "did not run"), ("not_reached", "not reached")):
         names = [one.plan.id for one in open_checks if one.result.status == status]
         if names:
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
@@ -252,7 +252,9 @@ def _reason(
         return f"all {len(judged)} checks passed on this machine"
     if doubts:
         return f"nothing is decided: {'; '.join(doubts)}"
-    return f"all {len(judged)} checks of this {facts.scope} passed; nothing was established about a rented card"
+    return (
+        f"all {len(judged)} checks of this {facts.scope} passed; nothing was established about a rented card"
+    )
 
 
 def _first_error(first: _Judged | None) -> FirstError | None:
@@ -303,5 +305,7 @@ def _advisories(facts: Facts) -> list[str]:
     advisories = list(facts.advisories)
     if len(facts.changed) > 1:
         named = ", ".join(change.factor for change in facts.changed)
-        advisories.append(f"{len(facts.changed)} factors changed at a time ({named}): nobody knows which one helped")
+        advisories.append(
+            f"{len(facts.changed)} factors changed at a time ({named}): nobody knows which one helped"
+        )
     return advisories

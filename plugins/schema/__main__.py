@@ -1,6 +1,6 @@
 """Writes the JSON Schema of verdict.json anew, after the model in plugins/verdict_file.py has changed.
 
-    python -m plugins.schema [FILE]
+python -m plugins.schema [FILE]
 """
 
 from __future__ import annotations

@@ -14,7 +14,9 @@ from plugins.criteria import Claims
 COPY = "the place of the copy (copy_to)"
 
 
-@check("end_of_trial.accounted", on_failure="fix", change="the application: every document ends in one outcome")
+@check(
+    "end_of_trial.accounted", on_failure="fix", change="the application: every document ends in one outcome"
+)
 def test_accepted_and_rejected_add_up_to_the_expected_number(
     account: Account, parameters: Parameters, claim: Claims
 ) -> None:
@@ -24,12 +26,17 @@ def test_accepted_and_rejected_add_up_to_the_expected_number(
     claim(
         accepted + rejected == expected and not both,
         required=f"accepted + rejected = {expected}, over identifiers",
-        found=f"{accepted} + {rejected} = {accepted + rejected}" + (f", {', '.join(both)} in both" if both else ""),
+        found=f"{accepted} + {rejected} = {accepted + rejected}"
+        + (f", {', '.join(both)} in both" if both else ""),
         documents=[*account.missing, *both],
     )
 
 
-@check("end_of_trial.references", on_failure="fix", change="the project folder: what the result is to be understood by")
+@check(
+    "end_of_trial.references",
+    on_failure="fix",
+    change="the project folder: what the result is to be understood by",
+)
 def test_the_trial_holds_what_is_needed_to_understand_it(trial: Trial, launch: Launch, claim: Claims) -> None:
     record = trial.record
     project = record.factors.project
@@ -38,12 +45,18 @@ def test_the_trial_holds_what_is_needed_to_understand_it(trial: Trial, launch: L
         missing.append("references: what the results rest on, a model or an index, by its sum")
     if not launch.distributions:
         missing.append("dependencies")
-    missing += [name for name in ("parameters", "order", "manifest", "suite") if "unreadable" in project.get(name, "unreadable")]
+    missing += [
+        name
+        for name in ("parameters", "order", "manifest", "suite")
+        if "unreadable" in project.get(name, "unreadable")
+    ]
     if not record.command:
         missing.append("command")
     if not project.get("revision"):
         missing.append("revision")
-    held = f"revision {project.get('revision')}, {len(launch.distributions)} distributions, " + ", ".join(record.references)
+    held = f"revision {project.get('revision')}, {len(launch.distributions)} distributions, " + ", ".join(
+        record.references
+    )
     claim(
         not missing,
         required="parameters, code revision, dependencies, data and model references, and the command",
@@ -56,7 +69,8 @@ def test_the_trial_was_copied_to_where_the_renter_keeps_it(copy: Copy, claim: Cl
     claim(
         copy.path is not None and copy.error is None and len(copy.files) > 0,
         required="a copy of the whole trial in copy_to",
-        found=copy.error or (f"{len(copy.files)} files in {copy.path}" if copy.path else "no copy target configured"),
+        found=copy.error
+        or (f"{len(copy.files)} files in {copy.path}" if copy.path else "no copy target configured"),
     )
 
 
@@ -90,5 +104,6 @@ def test_the_copy_judged_again_comes_to_the_same(copy: Copy, trial: Trial, claim
     claim(
         reread.error is None and reread.trial == trial.name and len(reread.outcomes) > 0,
         required=f"trial {trial.name}, judged again in a new process",
-        found=reread.error or f"trial {reread.trial}, {len(reread.outcomes)} checks in {reread.seconds:.1f} s",
+        found=reread.error
+        or f"trial {reread.trial}, {len(reread.outcomes)} checks in {reread.seconds:.1f} s",
     )

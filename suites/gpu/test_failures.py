@@ -36,7 +36,8 @@ def test_every_rejected_document_has_a_reason_that_says_something(account: Accou
     claim(
         not mute,
         required="a reason in words for each rejected document",
-        found="; ".join(f"{i}: {value}" for i, value in mute.items()) or "; ".join(f"{i}: {r['reason']:.80}" for i, r in rejected),
+        found="; ".join(f"{i}: {value}" for i, value in mute.items())
+        or "; ".join(f"{i}: {r['reason']:.80}" for i, r in rejected),
         documents=mute,
     )
 
@@ -50,7 +51,8 @@ def test_every_document_reserved_as_invalid_was_rejected(account: Account, claim
     claim(
         not unmoved,
         required=f"rejected: {', '.join(invalid)}",
-        found="; ".join(f"{i}: {'accepted' if i in account.accepted else 'no record'}" for i in unmoved) or "rejected",
+        found="; ".join(f"{i}: {'accepted' if i in account.accepted else 'no record'}" for i in unmoved)
+        or "rejected",
         documents=unmoved,
     )
 
@@ -67,7 +69,8 @@ def test_every_valid_document_was_accepted(account: Account, claim: Claims) -> N
     claim(
         not refused and any(i in account.accepted for i in valid),
         required="no valid document rejected",
-        found="; ".join(f"{i}: {reason!r:.80}" for i, reason in reasons.items()) or f"{len(account.accepted)} accepted",
+        found="; ".join(f"{i}: {reason!r:.80}" for i, reason in reasons.items())
+        or f"{len(account.accepted)} accepted",
         documents=refused,
     )
 

@@ -37,7 +37,9 @@ def test_the_manifest_can_be_read(documents: Documents, claim: Claims) -> None:
 
 
 @check("inputs.expected_number", on_failure="fix", change=MANIFEST)
-def test_there_are_as_many_documents_as_expected(documents: Documents, parameters: Parameters, claim: Claims) -> None:
+def test_there_are_as_many_documents_as_expected(
+    documents: Documents, parameters: Parameters, claim: Claims
+) -> None:
     if documents.manifest_error:
         claim.not_reached("inputs.manifest", documents.manifest_error)
     expected, found = parameters.documents.expected, len(documents.entries)
@@ -168,7 +170,9 @@ def test_every_expected_category_is_an_allowed_one(
 
 
 @check("inputs.nothing_unnamed", on_failure="fix", change="the documents folder")
-def test_the_folder_holds_no_file_that_the_manifest_does_not_name(documents: Documents, claim: Claims) -> None:
+def test_the_folder_holds_no_file_that_the_manifest_does_not_name(
+    documents: Documents, claim: Claims
+) -> None:
     _need_manifest(documents, claim)
     claim(
         not documents.unnamed,
@@ -178,7 +182,9 @@ def test_the_folder_holds_no_file_that_the_manifest_does_not_name(documents: Doc
 
 
 @check("inputs.unchanged", on_failure="fix", change="the application: it writes to its inputs")
-def test_the_inputs_are_the_same_after_the_run(documents: Documents, application: Application, claim: Claims) -> None:
+def test_the_inputs_are_the_same_after_the_run(
+    documents: Documents, application: Application, claim: Claims
+) -> None:
     read = [file for file in documents.files if file.sha256 is not None]
     if not read:
         claim.not_reached("inputs.readable_files", "no file could be read")

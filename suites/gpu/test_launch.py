@@ -24,7 +24,7 @@ def _need(launch: Launch, step: str, claim: Claims) -> None:
     failure = launch.first_failure()
     if failure is not None and failure.name != step:
         names = [one.name for one in launch.steps]
-        if step not in names or names.index(failure.name) < names.index(step):  # type: ignore[arg-type]
+        if step not in names or names.index(failure.name) < names.index(step):
             claim.not_reached(f"launch: {failure.name}", failure.error or failure.status)
 
 
@@ -42,11 +42,15 @@ def test_the_interpreter_that_runs_is_the_one_asked_for(launch: Launch, claim: C
     claim(
         seen is not None and seen.real_path == launch.asked_real_path,
         required=f"{launch.asked_interpreter} ({launch.asked_real_path})",
-        found=f"{seen.real_path}, Python {seen.version}, prefix {seen.prefix}" if seen else _step(launch, "interpreter"),
+        found=f"{seen.real_path}, Python {seen.version}, prefix {seen.prefix}"
+        if seen
+        else _step(launch, "interpreter"),
     )
 
 
-@check("launch.environment", on_failure="fix", change="the environment of that interpreter", step="environment")
+@check(
+    "launch.environment", on_failure="fix", change="the environment of that interpreter", step="environment"
+)
 def test_the_environment_of_that_interpreter_can_be_listed(launch: Launch, claim: Claims) -> None:
     _need(launch, "environment", claim)
     listed = len(launch.distributions)
@@ -57,7 +61,12 @@ def test_the_environment_of_that_interpreter_can_be_listed(launch: Launch, claim
     )
 
 
-@check("launch.torch_imports", on_failure="fix", change="the torch installation of that interpreter", step="import")
+@check(
+    "launch.torch_imports",
+    on_failure="fix",
+    change="the torch installation of that interpreter",
+    step="import",
+)
 def test_torch_imports_in_that_interpreter(launch: Launch, claim: Claims) -> None:
     _need(launch, "import", claim)
     torch = launch.torch
@@ -66,7 +75,7 @@ def test_torch_imports_in_that_interpreter(launch: Launch, claim: Claims) -> Non
         torch is not None and _step(launch, "import") == "ok",
         required="an import of torch without an error",
         found=f"torch {torch.version} for {build} in {torch.file}" if torch else _step(launch, "import"),
-        advice=f"install torch for {launch.asked_interpreter}, or name the interpreter that has it in application.python",
+        advice=f"install torch for {launch.asked_interpreter}, or name in application.python one that has it",
     )
 
 
@@ -81,7 +90,12 @@ def _absent(launch: Launch, inventory: Inventory) -> dict[str, Any]:
     }
 
 
-@check("launch.driver", on_failure="fix", change="the driver, or a torch build for the driver that is there", step="driver")
+@check(
+    "launch.driver",
+    on_failure="fix",
+    change="the driver, or a torch build for the driver that is there",
+    step="driver",
+)
 def test_the_driver_answers(launch: Launch, inventory: Inventory, claim: Claims) -> None:
     _need(launch, "driver", claim)
     # inside a container the kernel's driver is the host's, and nobody there can change it
@@ -107,7 +121,13 @@ def test_the_asked_for_device_exists(launch: Launch, inventory: Inventory, claim
     )
 
 
-@check("launch.cards_ordered", on_failure="reconfigure", change="the delivery: the number of cards", step="device", scopes=("rental",))
+@check(
+    "launch.cards_ordered",
+    on_failure="reconfigure",
+    change="the delivery: the number of cards",
+    step="device",
+    scopes=("rental",),
+)
 def test_there_are_as_many_cards_as_the_order_says(
     launch: Launch, inventory: Inventory, order: Order, claim: Claims
 ) -> None:
@@ -123,7 +143,13 @@ def test_there_are_as_many_cards_as_the_order_says(
     )
 
 
-@check("launch.card_model", on_failure="reconfigure", change="the delivery: the card model", step="device", scopes=("rental",))
+@check(
+    "launch.card_model",
+    on_failure="reconfigure",
+    change="the delivery: the card model",
+    step="device",
+    scopes=("rental",),
+)
 def test_every_card_is_the_model_that_was_ordered(launch: Launch, order: Order, claim: Claims) -> None:
     _need(launch, "device", claim)
     names = [device.name for device in launch.devices]
@@ -141,7 +167,21 @@ def test_every_card_is_the_model_that_was_ordered(launch: Launch, order: Order, 
 
 
 #: words of a price list that a card's own name leaves out
-_SELLERS_WORDS = {"nvidia", "amd", "instinct", "geforce", "tesla", "gpu", "card", "sxm", "sxm4", "sxm5", "hbm2e", "hbm3", "hbm3e"}
+_SELLERS_WORDS = {
+    "nvidia",
+    "amd",
+    "instinct",
+    "geforce",
+    "tesla",
+    "gpu",
+    "card",
+    "sxm",
+    "sxm4",
+    "sxm5",
+    "hbm2e",
+    "hbm3",
+    "hbm3e",
+}
 #: the driver and error correction keep some of the memory that is sold
 _MEMORY_SLACK = 0.15
 
@@ -173,17 +213,23 @@ def test_a_small_computation_agrees_with_float64_on(launch: Launch, device: str,
     wrong = [
         f"{one.operation} in {one.dtype}: {one.error if one.finite else 'not finite'}"
         for one in done
-        if not (one.finite and one.error is not None and one.error <= one.tolerance and one.reference_norm > 0)
+        if not (
+            one.finite and one.error is not None and one.error <= one.tolerance and one.reference_norm > 0
+        )
     ]
     claim(
         bool(done) and not wrong and _step(launch, "compute") == "ok",
         required="finite, and within " + (f"{done[0].tolerance:g}" if done else "a stated tolerance"),
-        found="; ".join(wrong) or "; ".join(f"{one.operation}: {one.error:.1e}" for one in done) or _step(launch, "compute"),
+        found="; ".join(wrong)
+        or "; ".join(f"{one.operation}: {one.error:.1e}" for one in done)
+        or _step(launch, "compute"),
         decision="reconfigure" if wrong and device != "cpu" else None,
     )
 
 
-@check("launch.clean_end", on_failure="fix", change="the torch installation of that interpreter", step="compute")
+@check(
+    "launch.clean_end", on_failure="fix", change="the torch installation of that interpreter", step="compute"
+)
 def test_the_process_that_computed_ended_by_itself(launch: Launch, claim: Claims) -> None:
     """A crash while the interpreter shuts down loses what an application has not written yet."""
     failure = launch.first_failure()
@@ -193,11 +239,17 @@ def test_the_process_that_computed_ended_by_itself(launch: Launch, claim: Claims
     claim(
         end.returncode == 0 and not end.timed_out,
         required="exit 0",
-        found=f"killed by {end.signal}" if end.signal else "no end in time" if end.timed_out else f"exit {end.returncode}",
+        found=f"killed by {end.signal}"
+        if end.signal
+        else "no end in time"
+        if end.timed_out
+        else f"exit {end.returncode}",
     )
 
 
-@check("launch.application_interpreter", on_failure="fix", change="the interpreter in the application's command")
+@check(
+    "launch.application_interpreter", on_failure="fix", change="the interpreter in the application's command"
+)
 def test_the_application_ran_in_the_interpreter_that_was_examined(
     launch: Launch, application: Application, trial: Trial, claim: Claims
 ) -> None:
@@ -205,10 +257,13 @@ def test_the_application_ran_in_the_interpreter_that_was_examined(
     asked = "{python}" in trial.record.parameters.application.command[0]
     others = [path for path in application.interpreters if path != examined]
     if application.executable is None:
-        claim.not_reached("results.ended_by_itself", application.error or "its program file could not be seen")
+        claim.not_reached(
+            "results.ended_by_itself", application.error or "its program file could not be seen"
+        )
     ran = examined in application.interpreters if asked else not others
     claim(
         bool(ran) and not others,
         required=f"{examined}" if asked else f"no Python but {examined}",
-        found=", ".join(application.interpreters) or f"no Python: {os.path.basename(str(application.executable))}",
+        found=", ".join(application.interpreters)
+        or f"no Python: {os.path.basename(str(application.executable))}",
     )

@@ -48,7 +48,9 @@ def test_the_application_ended_by_itself_with_exit_0(
     application: Application, parameters: Parameters, claim: Claims
 ) -> None:
     ended_well = application.ended == "exit" and application.returncode == 0
-    starved = not ended_well and bool(_OUT_OF_MEMORY.search(application.stderr.head + application.stderr.tail))
+    starved = not ended_well and bool(
+        _OUT_OF_MEMORY.search(application.stderr.head + application.stderr.tail)
+    )
     alone = application.batch_size == 1
     claim(
         ended_well,
@@ -64,7 +66,9 @@ def test_no_process_is_left_behind(application: Application, claim: Claims) -> N
     if application.ended in ("not_started", "watcher_died"):
         claim.not_reached("results.ended_by_itself", _ending(application))
     left = [f"{one.name} ({one.pid}): {one.command[:100]}" for one in application.left_behind]
-    claim(not left, required="no process of the application when it has ended", found="; ".join(left) or "none")
+    claim(
+        not left, required="no process of the application when it has ended", found="; ".join(left) or "none"
+    )
 
 
 @check("results.file", on_failure="fix", change="the application's output path")
@@ -75,21 +79,30 @@ def test_there_is_a_results_file(application: Application, claim: Claims) -> Non
     others = [name for name in application.output_files if name != "results.jsonl"]
     beside = f"; in its folder: {', '.join(others[:5])}" if others else ""
     claim(
-        results.kind == "file" and results.error is None and results.bytes > 0 and results.lines_left_out == 0,
+        results.kind == "file"
+        and results.error is None
+        and results.bytes > 0
+        and results.lines_left_out == 0,
         required="a readable file with at least one record",
         found=(results.error or f"{results.kind}, {results.bytes} bytes") + beside,
     )
 
 
 @check("results.fresh", on_failure="fix", change="the application: it must write new results")
-def test_the_results_were_written_during_this_run_into_an_empty_folder(application: Application, claim: Claims) -> None:
+def test_the_results_were_written_during_this_run_into_an_empty_folder(
+    application: Application, claim: Claims
+) -> None:
     if application.results.kind != "file":
         claim.not_reached("results.file", f"the results file is: {application.results.kind}")
     claim(
         application.output_was_empty and application.results.written_during_run,
         required="an empty folder before the run, and results written during it",
         found=("an empty folder" if application.output_was_empty else "a folder with files in it")
-        + (", written during it" if application.results.written_during_run else ", results older than the run"),
+        + (
+            ", written during it"
+            if application.results.written_during_run
+            else ", results older than the run"
+        ),
     )
 
 
@@ -102,12 +115,15 @@ def test_every_line_is_one_json_object(application: Application, account: Accoun
     claim(
         not bad and application.results.lines_left_out == 0,
         required="on every line one whole JSON object in UTF-8, no key twice, no NaN",
-        found="; ".join(bad[:6]) + (f" and {len(bad) - 6} more" if len(bad) > 6 else "") or f"{len(lines)} objects",
+        found="; ".join(bad[:6]) + (f" and {len(bad) - 6} more" if len(bad) > 6 else "")
+        or f"{len(lines)} objects",
     )
 
 
 @check("results.records", on_failure="fix", change="how the application writes its results")
-def test_every_record_has_an_identifier_and_a_status(application: Application, account: Account, claim: Claims) -> None:
+def test_every_record_has_an_identifier_and_a_status(
+    application: Application, account: Account, claim: Claims
+) -> None:
     objects = {line.number for line in application.results.lines if line.record is not None}
     if not objects:
         claim.not_reached("results.well_formed", "there is no object to look at")
@@ -124,7 +140,11 @@ def _need_records(account: Account, claim: Claims) -> None:
         claim.not_reached("results.records", "there is no usable record")
 
 
-@check("results.no_invented_identifier", on_failure="fix", change="the application: identifiers must come from the manifest")
+@check(
+    "results.no_invented_identifier",
+    on_failure="fix",
+    change="the application: identifiers must come from the manifest",
+)
 def test_no_identifier_is_invented(account: Account, claim: Claims) -> None:
     _need_records(account, claim)
     claim(
@@ -135,13 +155,16 @@ def test_no_identifier_is_invented(account: Account, claim: Claims) -> None:
     )
 
 
-@check("results.no_identifier_twice", on_failure="fix", change="the application: one record for each document")
+@check(
+    "results.no_identifier_twice", on_failure="fix", change="the application: one record for each document"
+)
 def test_no_identifier_occurs_twice(account: Account, claim: Claims) -> None:
     _need_records(account, claim)
     claim(
         not account.duplicated,
         required="one record for each identifier",
-        found=", ".join(f"{one}: {len(account.records[one])} records" for one in account.duplicated[:12]) or "one each",
+        found=", ".join(f"{one}: {len(account.records[one])} records" for one in account.duplicated[:12])
+        or "one each",
         documents=account.duplicated,
     )
 
@@ -167,7 +190,9 @@ def test_every_accepted_document_has_one_allowed_category(
     )
 
 
-@check("results.expected_category", on_failure="fix", change="the application: its answer for these documents")
+@check(
+    "results.expected_category", on_failure="fix", change="the application: its answer for these documents"
+)
 def test_the_categories_are_the_expected_ones(account: Account, claim: Claims) -> None:
     expected = {entry.id: entry.category for entry in account.expected if entry.category is not None}
     compared = {i: account.of(i, "accepted") for i in expected if account.of(i, "accepted")}
@@ -202,7 +227,9 @@ def test_the_run_used_the_device_it_was_asked_to_use(
         seen.append(f"it states {', '.join(sorted(stated)[:4])}")
     if application.memory.cards:
         growth = sum(card.peak_bytes - card.before_bytes for card in grown) >> 20
-        seen.append(f"memory of the card grew by {growth} MiB" + (", with its process seen there" if on_card else ""))
+        seen.append(
+            f"memory of the card grew by {growth} MiB" + (", with its process seen there" if on_card else "")
+        )
     elif application.memory.cards_unread:
         seen.append(f"the card's memory could not be read ({application.memory.cards_unread})")
     if asked == "cpu":
@@ -216,7 +243,9 @@ def test_the_run_used_the_device_it_was_asked_to_use(
     claim(holds, required=required, found="; ".join(seen) or "no statement")
 
 
-@check("results.nothing_beside", on_failure="fix", change="the application: it writes beside its output folder")
+@check(
+    "results.nothing_beside", on_failure="fix", change="the application: it writes beside its output folder"
+)
 def test_nothing_was_written_beside_the_output_folder(
     application: Application, documents: Documents, claim: Claims
 ) -> None:

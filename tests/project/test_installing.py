@@ -20,7 +20,9 @@ OURS = ("plugins", "fixtures", "suites", "tests", "conftest")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder as it is carried: what git tracks, without git."""
     target = tmp_path_factory.mktemp("carried") / "gpu-pilot"
-    left = shutil.ignore_patterns(".git", ".venv*", "reports", "__pycache__", "*.egg-info", ".*_cache", "corpus")
+    left = shutil.ignore_patterns(
+        ".git", ".venv*", "reports", "__pycache__", "*.egg-info", ".*_cache", "corpus"
+    )
     shutil.copytree(ROOT, target, ignore=left)
     return target
 
@@ -48,7 +50,9 @@ def rental(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_torch_that_was_there_is_untouched(rental: Path) -> None:
     assert _out(rental, "import torch; print(torch.__version__)") == "2.7.0+rental"
-    listed = _out(rental, "from importlib.metadata import distributions as d; print(*[x.name for x in d()])").split()
+    listed = _out(
+        rental, "from importlib.metadata import distributions as d; print(*[x.name for x in d()])"
+    ).split()
     assert listed.count("torch") == 1
     assert not [name for name in listed if name.startswith("nvidia-c")], "a CUDA runtime came along"
 
@@ -60,7 +64,9 @@ def test_no_module_of_ours_can_be_imported_from_elsewhere(rental: Path, tmp_path
 
 
 @pytest.mark.parametrize("module", OURS[:3])
-def test_a_package_of_the_renter_with_that_name_keeps_working(rental: Path, tmp_path: Path, module: str) -> None:
+def test_a_package_of_the_renter_with_that_name_keeps_working(
+    rental: Path, tmp_path: Path, module: str
+) -> None:
     (tmp_path / module).mkdir()
     (tmp_path / module / "__init__.py").write_text("mine = True\n")
     assert _out(rental, f"import {module}; print({module}.mine)", tmp_path) == "True"

@@ -19,7 +19,9 @@ def test_ci_runs_the_test_commands_of_the_readme() -> None:
     script = (readme.ROOT / ".ci" / "run").read_text(encoding="utf-8")
     install, tests = readme.commands(TEXT)[1]
     spoken = install.replace("python3 -m venv .venv-test && .venv-test/bin/", "").replace("'", '"')
-    assert spoken.replace("[embedded,test]", "[$3]").removeprefix("pip install") in script.replace(" --quiet", "")
+    assert spoken.replace("[embedded,test]", "[$3]").removeprefix("pip install") in script.replace(
+        " --quiet", ""
+    )
     assert tests.removeprefix(".venv-test/bin/") in script.replace('"$2/bin/pytest"', "pytest")
 
 
