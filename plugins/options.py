@@ -71,6 +71,8 @@ def asked(config: pytest.Config) -> Asked | None:
     within, outside = {}, []
     for argument in config.args:
         path = (config.invocation_params.dir / argument.split("::")[0]).resolve()
+        if not path.exists():  # pytest says so too, but not where the items are collected by workers
+            raise pytest.UsageError(f"{argument}: found nothing there; wanted a suite, or a part of one")
         suite = next((name for name in SUITES if _is_below(path, config.rootpath / "suites" / name)), None)
         if suite is None:
             outside.append(argument)

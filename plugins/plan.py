@@ -124,6 +124,6 @@ def _planned(item: pytest.Item) -> PlannedCheck:
 
 def _evidence(item: pytest.Item) -> list[str]:
     """The evidence named in a check's own signature, derived fixtures taken apart."""
-    named = inspect.signature(item.function).parameters
+    named = inspect.signature(item.function).parameters if isinstance(item, pytest.Function) else ()
     wanted = {part for name in named for part in _DERIVED.get(name, (name,))}
     return [name for name in EVIDENCE if name in wanted]

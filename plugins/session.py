@@ -169,6 +169,12 @@ class Controller:
             from pytest_metadata.plugin import metadata_key
 
             self.config.stash[metadata_key].clear()  # it holds values of environment variables
+        try:  # what -k and -m ask for is only read where items are; in a worker a mistake in it ends pytest itself
+            mark = self.config.pluginmanager.get_plugin("mark")
+            mark.pytest_collection_modifyitems(items=[], config=self.config)
+        except pytest.UsageError:
+            self._forget()
+            raise
 
     def pytest_report_header(self) -> str:
         record = self.trial.record
@@ -228,12 +234,18 @@ class Controller:
         if self.follower:
             self.follower.stop()
         if session.exitstatus == pytest.ExitCode.USAGE_ERROR:
-            if not self.trial.judging:
-                shutil.rmtree(self.trial.path, ignore_errors=True)
+            self._forget()
             return result
         self._close()
         session.exitstatus = self._exit_status(session.exitstatus)
         return result
+
+    def _forget(self) -> None:
+        """Nothing was asked that could be tried: the trial's folder goes again."""
+        if climb := self.config.stash.get(launch.CLIMB, None):
+            climb.stop()
+        if not self.trial.judging:
+            shutil.rmtree(self.trial.path, ignore_errors=True)
 
     def _close(self) -> None:
         facts = self._facts()

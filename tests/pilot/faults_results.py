@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 
 from tests.pilot.bench import Bench
 from tests.pilot.bench import Change
@@ -13,7 +12,6 @@ from tests.pilot.entries import Twin
 from tests.pilot.entries import all_of
 from tests.pilot.entries import altered
 from tests.pilot.entries import told
-from tests.pilot.entries import written
 
 VALID = tuple(f"doc-{number:02}" for number in range(1, 12))
 ALL = (*VALID, "doc-12")
@@ -55,16 +53,12 @@ def _keys_are_shown(bench: Bench, run: Run) -> None:
     assert "model_version" in (run.trial / "report.html").read_text()
 
 
-def _both(one: Change, two: Change) -> Change:
-    return all_of(one, two)
-
-
 _RECORDS = [
     Fault("one-document-missing", told("loses_one"), "failures.none_missing", ("a record for each of 12", "1 without one"),
           ("doc-05",), ("end_of_trial.accounted",)),
     Fault("a-worker-dies-and-nobody-says-so", told("loses_a_worker"), "failures.invalid_rejected", ("no record",), ("doc-12",),
           ("failures.none_missing", "end_of_trial.accounted")),
-    Fault("the-count-made-right-by-a-duplicate", _both(altered(doc_05={"id": "doc-04"}), lambda bench: None),
+    Fault("the-count-made-right-by-a-duplicate", altered(doc_05={"id": "doc-04"}),
           "results.no_identifier_twice", ("one record for each", "doc-04: 2 records"), ("doc-04", "doc-05"),
           ("failures.none_missing", "end_of_trial.accounted")),
     Fault("an-invented-id", _added({"id": "doc-13", **ACCEPTED}), "results.no_invented_identifier",
@@ -74,16 +68,16 @@ _RECORDS = [
     Fault("an-id-with-another-case", altered(doc_05={"id": "DOC-05"}), "results.no_invented_identifier", ("'DOC-05'",),
           ("DOC-05", "doc-05"), ("failures.none_missing",)),
     Fault("an-id-in-the-other-normalisation-form",
-          _both(_named(COMPOSED), told("alters", json.dumps({COMPOSED: {"id": DECOMPOSED}}))),
+          all_of(_named(COMPOSED), told("alters", json.dumps({COMPOSED: {"id": DECOMPOSED}}))),
           "results.no_invented_identifier", (r"re\u0301sume\u0301-05",), (COMPOSED, DECOMPOSED),
           ("failures.none_missing",), twin="an-id-outside-ascii"),
-    Fault("an-id-without-its-zeros", _both(_named("007"), told("alters", '{"007": {"id": "7"}}')),
+    Fault("an-id-without-its-zeros", all_of(_named("007"), told("alters", '{"007": {"id": "7"}}')),
           "results.no_invented_identifier", ("'7'",), ("7", "007"), ("failures.none_missing",), twin="ids-that-readers-change"),
-    Fault("an-id-become-a-number", _both(_named("007"), told("alters", '{"007": {"id": 7}}')), "results.records",
+    Fault("an-id-become-a-number", all_of(_named("007"), told("alters", '{"007": {"id": 7}}')), "results.records",
           ("an id as text", "line 5: the id is a number"), ("007",), ("failures.none_missing",), twin="ids-that-readers-change"),
-    Fault("an-id-become-null", _both(_named("NA"), told("alters", '{"NA": {"id": null}}')), "results.records",
+    Fault("an-id-become-null", all_of(_named("NA"), told("alters", '{"NA": {"id": null}}')), "results.records",
           ("line 5: the id is null",), ("NA",), ("failures.none_missing",), twin="ids-that-readers-change"),
-    Fault("an-id-become-a-float", _both(_named("1e5"), told("alters", '{"1e5": {"id": "100000.0"}}')),
+    Fault("an-id-become-a-float", all_of(_named("1e5"), told("alters", '{"1e5": {"id": "100000.0"}}')),
           "results.no_invented_identifier", ("'100000.0'",), ("1e5", "100000.0"), twin="ids-that-readers-change"),
     Fault("a-record-without-an-id", altered(doc_05={"id": "__absent__"}), "results.records", ("line 5: no id",), ("doc-05",)),
     Fault("a-record-without-a-status", altered(doc_05={"status": "__absent__"}), "results.records", ("line 5: no status",),
@@ -171,7 +165,7 @@ _FAILURES = [
           ("no valid document rejected", "doc-01: 'the model is not sure"), VALID),
     Fault("accepts-everything", told("accepts_everything"), "failures.invalid_rejected", ("rejected: doc-12", "doc-12: accepted"),
           ("doc-12",)),
-    Fault("accepts-an-invalid-one-of-two", _both(_second_invalid, altered(doc_12={**ACCEPTED, "reason": "__absent__"})),
+    Fault("accepts-an-invalid-one-of-two", all_of(_second_invalid, altered(doc_12={**ACCEPTED, "reason": "__absent__"})),
           "failures.invalid_rejected", ("rejected: doc-11, doc-12", "doc-12: accepted"), ("doc-12",), twin="two-invalid-documents"),
     Fault("rejects-a-valid-one", altered(doc_05={"status": "rejected", "reason": "longer than 512 tokens"}),
           "failures.valid_accepted", ("no valid document rejected", "doc-05: 'longer than 512 tokens'"), ("doc-05",)),
@@ -209,5 +203,3 @@ TWINS = [
     Twin("two-invalid-documents", _second_invalid),
     Twin("a-short-reason", altered(doc_12={"reason": "no text in it"})),
 ]  # fmt: skip
-
-__all__ = ["FAULTS", "TWINS", "partial", "written"]

@@ -56,7 +56,8 @@ WRITTEN = {"options": options, "placeholders": placeholders}
 def main() -> None:
     text = README.read_text(encoding="utf-8")
     for name, write in WRITTEN.items():
-        text = text.replace(section(text, name), write())
+        before = f"<!-- {name} -->\n"
+        text = text.replace(before + section(text, name), before + write())
     README.write_text(text, encoding="utf-8")
 
 

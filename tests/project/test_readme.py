@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from plugins.verdict import EXIT_STATUS
@@ -17,12 +19,10 @@ def test_what_the_program_writes_is_up_to_date(name: str) -> None:
 
 def test_ci_runs_the_test_commands_of_the_readme() -> None:
     script = (readme.ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    install, tests = readme.commands(TEXT)[1]
-    spoken = install.replace("python3 -m venv .venv-test && .venv-test/bin/", "").replace("'", '"')
-    assert spoken.replace("[embedded,test]", "[$3]").removeprefix("pip install") in script.replace(
-        " --quiet", ""
-    )
-    assert tests.removeprefix(".venv-test/bin/") in script.replace('"$2/bin/pytest"', "pytest")
+    install, tests = readme.commands(TEXT)[1]  # the block that the script takes out of the page
+    assert "block == 2" in script
+    assert install.startswith("python3 -m venv .venv-test")
+    assert tests.startswith(".venv-test/bin/pytest tests")
 
 
 def test_the_exit_statuses_are_those_of_the_program() -> None:
@@ -31,7 +31,5 @@ def test_the_exit_statuses_are_those_of_the_program() -> None:
 
 
 def test_every_file_that_it_links_to_is_there() -> None:
-    import re
-
     for target in re.findall(r"\]\(([^)#:]+)\)", TEXT):
         assert (readme.ROOT / target).exists(), target

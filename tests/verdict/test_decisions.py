@@ -113,7 +113,7 @@ def test_beside_a_rehearsal_nothing_that_passed_wholly_names_a_change(scope: str
         (facts(trouble=["a worker died"]), "a worker died"),
         (turned("inputs.manifest", "broken"), "inputs.manifest broke"),
         (turned("inputs.manifest", "not_run"), "inputs.manifest did not run"),
-        (turned("inputs.manifest", "not_reached"), "inputs.manifest was not reached"),
+        (turned("inputs.manifest", "not_reached"), "inputs.manifest not reached"),
         (facts(objections=[Objection("no.check", "odd")]), "odd"),
         (facts(outcomes=[]), "launch.interpreter, launch.environment, launch.import and 10 more did not run"),
     ],
