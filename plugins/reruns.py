@@ -13,13 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from fixtures import documents
 from fixtures.evidence import base
 from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.base import InputError
+from fixtures.evidence.models import Documents
 from fixtures.evidence.trial import Broken
 from fixtures.evidence.trial import Factors
 from fixtures.evidence.trial import LATEST
+from fixtures.evidence.trial import NotReached
 from fixtures.evidence.trial import Trial
 from plugins.verdict_file import Changed
 from plugins.verdict_file import Verdict
@@ -92,11 +95,19 @@ def carry(source: Earlier, target: Trial) -> list[str]:
         fresh = any(factor.startswith(STANDS_ON[name]) for factor in moved)
         if not fresh and set(made_from) <= set(carried) and _all_passed(source.verdict, name):
             try:
+                if name == "documents" and not _as_they_were(source.trial, target):
+                    continue
                 _copy(source.trial, target, name)
-            except (Broken, OSError):
+            except (Broken, NotReached, OSError):
                 continue  # evidence that cannot be carried is made afresh
             carried.append(name)
     return carried
+
+
+def _as_they_were(source: Trial, target: Trial) -> bool:
+    """Whether the documents are still those of `source`: a manifest can stay while a file behind it changes."""
+    manifest = Path(target.record.project, target.record.parameters.documents.manifest)
+    return source.read("documents", Documents) == documents.observe(manifest)
 
 
 def _all_passed(verdict: Verdict | None, name: str) -> bool:

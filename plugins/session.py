@@ -93,6 +93,19 @@ def _register_planner(
     return planner
 
 
+@contextlib.contextmanager
+def _undisturbed() -> Generator[None, None, None]:
+    """While the verdict is written a signal waits: between report, copy and sums there is no true half."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+    finally:
+        while signal.sigpending() & set(numbers):
+            signal.sigwait(numbers)  # it came too late to interrupt anything
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Controller:
     """One run over one trial: opened, followed, closed."""
 
@@ -216,7 +229,9 @@ class Controller:
             self._doubt(f"{CHECKS} could not be written: {error.strerror}")
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        if not isinstance(excinfo.value, pytest.Session.Interrupted):  # what -x raises is no interruption
+        # what -x raises is no interruption; pytest-xdist has an exception of its own for both
+        stopping = str(excinfo.value).startswith("stopping after ")
+        if not stopping and not isinstance(excinfo.value, pytest.Session.Interrupted):
             self.interruption = f"it was interrupted {excinfo.value!s}".strip()
 
     def pytest_internalerror(self, excrepr: object) -> None:
@@ -236,7 +251,8 @@ class Controller:
         if session.exitstatus == pytest.ExitCode.USAGE_ERROR:
             self._forget()
             return result
-        self._close()
+        with _undisturbed():
+            self._close()
         session.exitstatus = self._exit_status(session.exitstatus)
         return result
 

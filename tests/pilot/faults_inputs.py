@@ -24,11 +24,20 @@ MANIFEST = "documents/manifest.json"
 
 def _named(**new: str) -> Change:
     """doc_05="another-id" and so on."""
-    return lambda bench: [bench.rename(old.replace("_", "-"), name) for old, name in new.items()][:0]
+
+    def change(bench: Bench) -> None:
+        for old, name in new.items():
+            bench.rename(old.replace("_", "-"), name)
+
+    return change
 
 
 def _entry(identifier: str, **keys: Any) -> Change:
     return lambda bench: bench.entry(identifier).update(keys)
+
+
+def _without_valid(bench: Bench) -> None:
+    del bench.entry("doc-05")["valid"]
 
 
 def _manifest(edit: Callable[[str], str]) -> Change:
@@ -200,7 +209,7 @@ _TEXT = [
           ("the key 'id' twice",)),
     Fault("a-manifest-with-an-unknown-key", _entry("doc-05", label="invoice"), READ,
           ("documents.4.label", "a key that is not known here")),
-    Fault("a-manifest-without-a-key", lambda bench: bench.entry("doc-05").pop("valid"), READ, ("documents.4.valid", "found nothing")),
+    Fault("a-manifest-without-a-key", _without_valid, READ, ("documents.4.valid", "found nothing")),
     Fault("a-manifest-with-a-number-for-an-id", _entry("doc-05", id=5), READ, ("documents.4.id", "found 5", "a valid string")),
     Fault("a-manifest-with-text-for-valid", _entry("doc-05", valid="true"), READ, ("documents.4.valid", "found 'true'")),
 ]  # fmt: skip

@@ -35,7 +35,10 @@ def _order(**keys: Any) -> Change:
 
 
 def _without(which: Callable[[Bench], dict[str, Any]], key: str) -> Change:
-    return lambda bench: [which(bench).pop(key)][:0]
+    def change(bench: Bench) -> None:
+        del which(bench)[key]
+
+    return change
 
 
 def _categories(*named: str) -> Change:

@@ -82,9 +82,10 @@ def test_the_twelve_documents_are_never_written_to(as_it_comes: Bench) -> None:
 def test_torch_is_in_no_process_of_pytest(as_it_comes: Bench, tmp_path: Path) -> None:
     plugin = tmp_path / "witness.py"
     plugin.write_text(
-        "import sys\n"
-        "def pytest_unconfigure(config):\n"
-        "    open(config.rootpath.__class__(__file__).with_name('seen'), 'a').write(str('torch' in sys.modules) + ' ')\n"
+        "import pathlib, sys\n"
+        "def pytest_unconfigure():\n"
+        "    with pathlib.Path(__file__).with_name('seen').open('a') as stream:\n"
+        "        stream.write(str('torch' in sys.modules) + ' ')\n"
     )
     as_it_comes.environment["PYTHONPATH"] = str(tmp_path)
     as_it_comes.run("-p", "witness", "-n", "2", real_torch=True)

@@ -28,7 +28,6 @@ LOSING = {
             report = yield
             if {there} and item.name == {last!r} and report.when == "call":
                 report.place = pathlib.Path("/")
-                report.sections.append(("place", pathlib.Path("/")))
             return report
     """,
     "nothing is reported": """

@@ -56,5 +56,9 @@ def nvmlDeviceGetPciInfo_v3(handle):
     return nvmlDeviceGetPciInfo(handle)
 
 
+def nvmlDeviceGetUtilizationRates(handle):
+    return types.SimpleNamespace(gpu=0, memory=0)
+
+
 def nvmlDeviceGetComputeRunningProcesses(handle):
     return []

@@ -1,0 +1,115 @@
+"""Every fault of the table is caught in a whole run, and its healthy twin passes wholly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from plugins.verdict import EXIT_STATUS
+from plugins.verdict_file import Verdict
+from tests.pilot.bench import Bench
+from tests.pilot.bench import Run
+from tests.pilot.counted import FAULT
+from tests.pilot.counted import TWIN
+from tests.pilot.entries import Fault
+from tests.pilot.entries import Refusal
+from tests.pilot.entries import Twin
+from tests.pilot.table import ASKED_FOR
+from tests.pilot.table import FAULTS
+from tests.pilot.table import REFUSALS
+from tests.pilot.table import TWINS
+
+Record = Callable[[str, object], None]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_is_caught(fault: Fault, bench: Bench, record_property: Record) -> None:
+    record_property(FAULT, fault.name)
+    fault.change(bench)
+    run = bench.run(*fault.options, device=fault.device)
+    verdict = run.decided
+    assert verdict.first_error is not None, run.output
+    assert (verdict.first_error.check, verdict.decision) == (fault.first_error, fault.decision), run.output
+    assert run.exit_status == verdict.exit_status == EXIT_STATUS[fault.decision]
+    assert {run.status(check) for check in (fault.first_error, *fault.others)} == {"failed"}
+    message = run.message(fault.first_error)
+    assert message.startswith("required ")
+    assert "; found " in message
+    assert [words for words in fault.says if words not in message] == [], message
+    assert set(fault.documents) <= named(verdict)
+    assert_it_is_told_well(run)
+    if fault.look:
+        fault.look(bench, run)
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
+def test_a_healthy_twin_is_not_caught(twin: Twin, bench: Bench, record_property: Record) -> None:
+    record_property(TWIN, twin.name)
+    twin.change(bench)
+    run = bench.run(device=twin.device)
+    wanted = "undecided" if twin.device == "cpu" else "go"
+    assert (run.decided.decision, run.exit_status) == (wanted, 0), run.output
+    assert {check.status for check in run.decided.checks()} == {"passed"}
+    assert run.decided.first_error is None
+    assert_it_is_told_well(run)
+    if twin.look:
+        twin.look(bench, run)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.name)
+def test_a_wrong_configuration_is_refused(refusal: Refusal, bench: Bench, record_property: Record) -> None:
+    """Before anything runs; the answer names the file, the place in it, what was found and what was wanted."""
+    record_property(FAULT, refusal.name)
+    refusal.change(bench)
+    run = bench.run()
+    assert run.exit_status == pytest.ExitCode.USAGE_ERROR, run.output
+    assert bench.trials() == []
+    assert not bench.copies.exists()
+    answer = next(line for line in run.output.splitlines() if line.startswith("ERROR"))
+    where, _, rest = answer.partition(": found ")
+    found, _, wanted = rest.partition("; wanted ")
+    assert where.endswith(f"{bench.folder / refusal.file}" + (f": {refusal.place}" if refusal.place else ""))
+    assert refusal.found in found
+    assert refusal.wanted in wanted
+    assert refusal.hides is None or refusal.hides not in run.output
+    assert "Traceback" not in run.output
+
+
+def named(verdict: Verdict) -> set[str]:
+    """Documents that the first error or the counts name, or that its message speaks of by their line."""
+    assert verdict.first_error is not None
+    first = next(check for check in verdict.checks() if check.id == verdict.first_error.check)
+    counts = verdict.documents
+    lost = [*counts.missing, *counts.duplicated, *counts.invented] if counts else []
+    return {*first.documents, *lost}
+
+
+def assert_it_is_told_well(run: Run) -> None:
+    """What every run owes to whoever started it, however it came out."""
+    assert run.trial is not None
+    assert run.decided.trial == run.trial.name
+    assert f"\n{run.decided.decision.upper()}  " in run.output
+    assert "Traceback" not in run.output
+    assert "\x1b" not in run.output
+    assert run.decided.decision.upper() in (run.trial / "report.html").read_text().upper()
+
+
+def test_the_table_holds_what_was_asked_for() -> None:
+    entries = {entry.name for entry in (*FAULTS, *REFUSALS, *TWINS)}
+    asked = {name for names in ASKED_FOR.values() for name in names}
+    assert asked <= entries
+    assert len(ASKED_FOR) == 50
+
+
+def test_every_entry_has_a_name_of_its_own() -> None:
+    names = Counter(entry.name for entry in (*FAULTS, *REFUSALS, *TWINS))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_fault_has_a_twin_in_the_table_and_every_twin_a_use() -> None:
+    """A twin that no fault names is healthy in a way that a check could take for a fault."""
+    twins = {twin.name for twin in TWINS}
+    used = {entry.twin for entry in (*FAULTS, *REFUSALS)} - {None}
+    assert used <= twins
