@@ -251,10 +251,18 @@ class Controller:
         if session.exitstatus == pytest.ExitCode.USAGE_ERROR:
             self._forget()
             return result
+        self._quieten_html()
         with _undisturbed():
             self._close()
         session.exitstatus = self._exit_status(session.exitstatus)
         return result
+
+    def _quieten_html(self) -> None:
+        """pytest-html would name the file that only waits to become a part of our report."""
+        if self.html and self.html.parent.name == LOCKS:
+            for plugin in self.config.pluginmanager.get_plugins():
+                if type(plugin).__module__.startswith("pytest_html."):
+                    self.config.pluginmanager.unregister(plugin)
 
     def _forget(self) -> None:
         """Nothing was asked that could be tried: the trial's folder goes again."""

@@ -31,7 +31,7 @@ def write(
     terminal.section(f"gpu-pilot: {verdict.trial}", sep="=", bold=True)
     terminal.write(f"{verdict.decision.upper()}", bold=True, **colour)
     terminal.write_line(f"  {_one_line(verdict.reason, 400)}")
-    if verdict.scope == "rehearsal":
+    if verdict.scope == "rehearsal" and verdict.decision == "fix":  # the reason says so otherwise
         terminal.write_line("rehearsal on the CPU: nothing was established about a rented card")
     terminal.write_line("")
     for criterion in verdict.criteria:

@@ -1,0 +1,162 @@
+"""A signal at any moment leaves a true verdict or none, and no process of the application."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from fixtures.evidence.trial import VERDICT
+from tests.pilot.bench import Bench
+from tests.pilot.bench import Run
+from tests.session import processes
+from tests.session.processes import Started
+from tests.session.processes import start
+from tests.session.processes import until
+
+SERIAL_AND_WORKERS = [pytest.param((), id="serial"), pytest.param(("-n", "2"), id="workers")]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
+
+#: moments of a run: what makes it last, and what shows that it has come
+SLOW_TORCH = """
+import pathlib, sys, time
+pathlib.Path({flag!r}).touch()
+time.sleep(60)
+"""
+
+
+def while_torch_is_imported(bench: Bench) -> Callable[[], object]:
+    folder, flag = bench.folder / "slow" / "torch", bench.folder / "importing"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(SLOW_TORCH.format(flag=str(flag)))
+    bench.environment["PYTHONPATH"] = f"{folder.parent}{os.pathsep}{bench.environment['PYTHONPATH']}"
+    return flag.exists
+
+
+def while_the_application_runs(bench: Bench) -> Callable[[], object]:
+    bench.behave("sleeps")
+    return lambda: any(path.read_text().count("\n") >= 6 for path in bench.reports.glob("*/evidence/application/output/*"))
+
+
+def while_the_copy_is_judged(bench: Bench) -> Callable[[], object]:
+    return lambda: processes.command_holding(bench, "--trial")
+
+
+MOMENTS = [while_torch_is_imported, while_the_application_runs, while_the_copy_is_judged]
+
+
+def nothing_alive(bench: Bench) -> bool:
+    return not processes.alive(bench)
+
+
+def ended_true(bench: Bench, run: Run, *, killed: bool) -> None:
+    """No verdict, or one that says undecided; never in the copy what the trial does not say."""
+    trial = bench.trials()[-1]
+    if killed:
+        assert not (trial / VERDICT).exists()
+    else:
+        assert run.exit_status == 2, run.output
+        assert run.decided.decision == "undecided", run.output
+        assert "it was interrupted" in run.decided.reason
+        assert "Traceback" not in run.output
+    assert not list(bench.copies.glob(f"*/{VERDICT}"))
+
+
+@pytest.mark.parametrize("workers", SERIAL_AND_WORKERS)
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_leaves_a_true_verdict_or_none_and_nothing_alive(
+    bench: Bench, moment: Callable[[Bench], Callable[[], object]], number: signal.Signals, workers: tuple[str, ...]
+) -> None:
+    come = moment(bench)
+    pilot = start(bench, *workers)
+    until(come, moment.__name__)
+    pilot.signal(number)
+    run = pilot.end()
+    ended_true(bench, run, killed=number == signal.SIGKILL)
+    until(lambda: nothing_alive(bench), f"the end of {processes.alive(bench)}")
+
+
+def _end(process: psutil.Process | None) -> None:
+    assert process is not None
+    process.kill()
+
+
+def test_ctrl_c_on_a_terminal_reaches_every_process_at_once(bench: Bench) -> None:
+    come = while_the_application_runs(bench)
+    pilot = start(bench, "-n", "2")
+    until(come, "the application")
+    os.killpg(pilot.process.pid, signal.SIGINT)
+    run = pilot.end()
+    ended_true(bench, run, killed=False)
+    until(lambda: nothing_alive(bench), f"the end of {processes.alive(bench)}")
+
+
+def test_an_impatient_second_ctrl_c_leaves_a_true_verdict_or_none(bench: Bench) -> None:
+    come = while_the_application_runs(bench)
+    pilot = start(bench)
+    until(come, "the application")
+    for _ in range(2):
+        with contextlib.suppress(ProcessLookupError):
+            pilot.signal(signal.SIGINT)
+    run = pilot.end()
+    assert run.exit_status != 0
+    assert run.verdict is None or run.verdict.decision == "undecided"
+    until(lambda: nothing_alive(bench), f"the end of {processes.alive(bench)}")
+
+
+@pytest.mark.parametrize("workers", SERIAL_AND_WORKERS)
+def test_a_supervisor_that_is_killed_takes_the_application_with_it(bench: Bench, workers: tuple[str, ...]) -> None:
+    come = while_the_application_runs(bench)
+    pilot = start(bench, *workers)
+    until(come, "the application")
+    _end(processes.supervisor(bench))
+    run = pilot.end()
+    assert (run.decided.decision, run.exit_status) == ("fix", 10), run.output
+    assert run.decided.first_error
+    assert run.decided.first_error.check == "results.ended_by_itself"
+    assert "its end was not seen" in run.message("results.ended_by_itself")
+    until(lambda: nothing_alive(bench), f"the end of {processes.alive(bench)}")
+
+
+def _maker(pilot: Started) -> psutil.Process:
+    """The worker that runs the application: the supervisor's parent."""
+    supervisor = processes.supervisor(pilot.bench)
+    assert supervisor is not None
+    parent = supervisor.parent()
+    assert parent is not None
+    assert parent.pid != pilot.process.pid
+    return parent
+
+
+def test_a_worker_that_is_killed_takes_the_application_with_it(bench: Bench) -> None:
+    come = while_the_application_runs(bench)
+    pilot = start(bench, "-n", "2")
+    until(come, "the application")
+    _maker(pilot).kill()
+    until(lambda: processes.application(bench) is None, "the end of the application")
+    run = pilot.end()
+    assert run.decided.decision == "undecided", run.output
+    assert run.exit_status == 12
+    assert {run.status(name) for name in ("results.ended_by_itself", "results.file", "failures.none_missing")} <= {
+        "broken",
+        "not_run",
+    }
+    assert "died" in " ".join(run.decided.conditions)
+    until(lambda: nothing_alive(bench), f"the end of {processes.alive(bench)}")
+
+
+def test_an_interrupted_trial_can_be_judged_and_is_no_go(bench: Bench) -> None:
+    come = while_the_application_runs(bench)
+    pilot = start(bench)
+    until(come, "the application")
+    pilot.signal(signal.SIGKILL)
+    pilot.end()
+    judged = bench.judge(bench.trials()[-1])
+    assert (judged.decided.decision, judged.exit_status) == ("undecided", 12), judged.output
+    assert judged.status("results.ended_by_itself") == "not_reached"
+    assert judged.status("launch.interpreter") == "passed"
