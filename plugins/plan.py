@@ -5,6 +5,7 @@ Under pytest-xdist the controlling process collects nothing, so the plan goes th
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 from collections.abc import Generator
@@ -59,7 +60,9 @@ class Planner:
         items[:] = sorted((item for item in items if self.scope in _scopes(item)), key=_criterion)
         self.checks = [_planned(item) for item in items]
         if self._file and not self._file.exists():
-            write_json(self._file, Plan(checks=self.checks))
+            # on a full disk: without workers it is known all the same, and with them its absence is a doubt
+            with contextlib.suppress(OSError):
+                write_json(self._file, Plan(checks=self.checks))
 
 
 def read(folder: Path) -> list[PlannedCheck]:

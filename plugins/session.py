@@ -245,7 +245,11 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
-        result = yield  # JUnit and pytest-html have written theirs
+        result = None
+        try:
+            result = yield  # JUnit and pytest-html have written theirs
+        except OSError as error:  # a disk that is full, or a place of the person's own choice
+            self.unwritten.append(f"{error.filename or 'the JUnit or the HTML file'}: {error.strerror}")
         if self.follower:
             self.follower.stop()
         if session.exitstatus == pytest.ExitCode.USAGE_ERROR:
@@ -277,7 +281,8 @@ class Controller:
             self.verdict = decide(facts)
         else:
             copying = self.interruption is None
-            self.verdict, self.unwritten = closing.close(self.trial, facts, self._render, copying=copying)
+            self.verdict, unwritten = closing.close(self.trial, facts, self._render, copying=copying)
+            self.unwritten += unwritten
         if wanted := self.config.getoption("verdict"):
             path = self.config.invocation_params.dir / wanted
             try:

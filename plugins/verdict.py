@@ -165,7 +165,8 @@ def _judge(check: PlannedCheck, facts: Facts) -> _Judged:
     claims = outcome.claims if outcome else []
     broken_claims = [claim for claim in claims if not claim.holds]
     objections = [objection.message for objection in facts.objections if objection.check == check.id]
-    if objections and status in ("passed", "not_reached", "not_run"):
+    objected = bool(objections) and status in ("passed", "not_reached", "not_run")
+    if objected:
         status, message, broken_claims = "failed", "; ".join(objections), []
     shown = broken_claims if status == "failed" and broken_claims else claims
     overriding = next((claim for claim in broken_claims if claim.decision), None)
@@ -175,7 +176,7 @@ def _judge(check: PlannedCheck, facts: Facts) -> _Judged:
         title=check.title,
         status=status,
         required="; ".join(claim.required for claim in shown) or None,
-        found="; ".join(claim.found for claim in shown) or None,
+        found=(message if objected else "; ".join(claim.found for claim in shown)) or None,
         message=None if status == "passed" else message,
         documents=sorted({document for claim in broken_claims for document in claim.documents}),
         decision=(overriding.decision if overriding else check.on_failure) if status == "failed" else None,

@@ -85,7 +85,7 @@ def test_the_copy_read_back_is_byte_for_byte_the_trial(copy: Copy, seal: Seal, c
     differing = [file.path for file in copy.files if file.copy_sha256 != file.sha256]
     differing += seal.differences
     if seal.state == "missing":
-        differing.append("the trial has a verdict and no SHA256SUMS")
+        differing.append("no SHA256SUMS: the trial never ended, or lost them")
     claim(
         not differing,
         required="the same sha256 for every file",

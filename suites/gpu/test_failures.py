@@ -11,7 +11,7 @@ from plugins.criteria import Claims
 
 #: words that stand where a reason should
 _SAYS_NOTHING = {
-    "", "error", "errors", "exception", "failed", "failure", "fail", "none", "null", "nan", "n/a", "na", "unknown",
+    "", "error", "errors", "exception", "failed", "failure", "fail", "none", "null", "nan", "n a", "na", "unknown",
     "unknown error", "rejected", "invalid", "undefined", "true", "false", "an error occurred", "error occurred", "todo",
 }  # fmt: skip
 

@@ -73,7 +73,7 @@ class Job:
 
 
 @behaviour
-def healthy(job):
+def healthy(job, *_):
     job.write(job.records())
 
 
@@ -90,6 +90,13 @@ def alters(job, changes):
             record = {**record, **change}
             records.append({key: value for key, value in record.items() if value != ABSENT})
     job.write(records)
+
+
+@behaviour
+def alters_and_prints(job, changes, text):
+    alters(job, changes)
+    print(text)
+    sys.stderr.write(text + "\n")
 
 
 @behaviour
@@ -421,11 +428,13 @@ def runs_another_python(job, other):
 
 @behaviour
 def writes_to(job, *paths):
-    """Appends to each of these files; {trial}, {staged} and {output} stand for the folders it was given."""
+    """Appends to each of these files; <trial>, <staged> and <output> stand for the folders it was given."""
     healthy(job)
     given = {"trial": job.trial, "staged": job.folder, "output": os.path.dirname(job.results)}
     for path in paths:
-        with open(path.format(**given), "a", encoding="utf-8") as stream:
+        for name, folder in given.items():
+            path = path.replace("<%s>" % name, folder)
+        with open(path, "a", encoding="utf-8") as stream:
             stream.write("more\n")
 
 

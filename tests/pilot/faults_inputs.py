@@ -164,7 +164,7 @@ _FILES = [
     Fault("a-file-that-is-missing", _unlink, READABLE, ("12 regular files", "doc-05.txt is: missing"), ("doc-05",)),
     Fault("a-document-that-is-a-folder", _become_a_folder, READABLE, ("doc-05.txt is: folder",), ("doc-05",)),
     Fault("a-document-that-is-a-pipe", _become_a_pipe, READABLE, ("doc-05.txt is: other",), ("doc-05",)),
-    Fault("a-file-name-that-holds-nul", _entry("doc-05", file="doc-05\x00.txt"), READABLE, ("is: missing",), ("doc-05",)),
+    Fault("a-file-name-that-holds-nul", _entry("doc-05", file="doc-05\x00.txt"), READABLE, ("leaves the folder",), ("doc-05",)),
     Fault("another-document-than-the-manifest-means", _edited, "inputs.sums", ("sha256 and size as in", "1 differ"), ("doc-05",)),
     Fault("another-size-than-the-manifest-says", _entry("doc-05", bytes=7), "inputs.sums", ("1 differ",), ("doc-05",)),
     Fault("all-documents-of-one-length", _same_length, "inputs.several_lengths",

@@ -57,7 +57,7 @@ _PARAMETERS = [
     Refusal("parameters-with-a-key-twice", raw(PILOT, b'{"documents": {}, "documents": {}}'), PILOT, "", "the key 'documents' twice",
             "strict JSON"),
     Refusal("parameters-in-latin-1", raw(PILOT, b'{"documents": "\xe9"}'), PILOT, "byte 15", "bytes that are not UTF-8", "UTF-8 text"),
-    Refusal("parameters-that-are-a-list", raw(PILOT, b"[]"), PILOT, "", "a list", "dictionary"),
+    Refusal("parameters-that-are-a-list", raw(PILOT, b"[]"), PILOT, "", "a list", "an object"),
     Refusal("parameters-with-an-unknown-key", _parameters(catgories=["invoice"]), PILOT, "catgories", "a key that is not known here",
             "only the keys that README.md names"),
     Refusal("parameters-with-an-unknown-key-below", _application(dead_line_s=5), PILOT, "application.dead_line_s",
@@ -70,7 +70,7 @@ _PARAMETERS = [
     Refusal("a-deadline-without-end", raw(PILOT, b'{"application": {"deadline_s": Infinity}}'), PILOT, "", "the bare word Infinity",
             "strict JSON"),
     Refusal("a-command-as-one-text", _application(command="python app.py {manifest} {results}"), PILOT, "application.command",
-            "'python app.py {manifest} {results}'", "a valid list"),
+            "'python app.py {manifest} {results}'", "a valid array"),
     Refusal("a-command-without-the-results", _application(command=["{python}", "{manifest}"]), PILOT, "application.command", "a list",
             "an argument with {results}"),
     Refusal("a-command-without-the-documents", _application(command=["{python}", "{results}"]), PILOT, "application.command", "a list",
@@ -94,10 +94,10 @@ _SECRETS = [
             f"a Hugging Face token {SHOWN}", NO_SECRET, TOKEN, twin="values-that-look-like-secrets"),
     Refusal("a-secret-under-an-unknown-key", _parameters(api_key=PASSWORD), PILOT, "api_key", "a key that is not known here",
             "only the keys", PASSWORD),
-    Refusal("a-secret-of-the-wrong-type", _application(deadline_s=TOKEN), PILOT, "application.deadline_s", "a value that is not shown",
+    Refusal("a-secret-of-the-wrong-type", _application(deadline_s=TOKEN), PILOT, "application.deadline_s", f"what looks like a Hugging Face token {SHOWN}",
             "a valid number", TOKEN),
     Refusal("a-secret-instead-of-a-list", _application(command=f"run --token={PASSWORD}"), PILOT, "application.command",
-            "a value that is not shown", "a valid list", PASSWORD),
+            f"what looks like a secret given by name {SHOWN}", "a valid array", PASSWORD),
 ]  # fmt: skip
 
 _ORDER = [

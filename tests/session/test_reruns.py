@@ -1,0 +1,233 @@
+"""`--lf` and `--continue`: only what failed is made again, the verdict covers everything, nothing earlier is touched."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from fixtures.evidence import base
+from fixtures.evidence.trial import VERDICT
+from fixtures.evidence.trial import Envelope
+from tests.pilot.bench import Bench
+from tests.pilot.bench import Run
+from tests.session import commands
+from tests.session import processes
+from tests.session.commands import SUITE
+from tests.session.processes import start
+from tests.session.processes import until
+
+SERIAL_AND_WORKERS = [pytest.param((), id="serial"), pytest.param(("-n", "2"), id="workers")]
+
+
+def carried(run: Run) -> dict[str, str]:
+    """Evidence of a trial that was carried into it -> the trial that it was made in."""
+    assert run.trial
+    envelopes = [base.load(path, Envelope) for path in sorted((run.trial / "evidence").glob("*.json"))]
+    return {envelope.name: envelope.carried_from for envelope in envelopes if envelope.carried_from}
+
+
+def failed(bench: Bench) -> Path:
+    """A trial whose application loses a document; afterwards it is mended."""
+    bench.behave("obeys")
+    (bench.folder / "behaviour").write_text("loses_one")
+    run = bench.run(device="cuda")
+    assert (run.decided.decision, run.exit_status) == ("fix", 10), run.output
+    assert run.status("failures.none_missing") == "failed"
+    assert run.trial
+    mend(bench)
+    return run.trial
+
+
+def mend(bench: Bench) -> None:
+    (bench.folder / "behaviour").write_text("healthy")
+
+
+@pytest.fixture(autouse=True)
+def obedient(bench: Bench) -> None:
+    """An application that is mended without any factor of the trial changing, as a service behind it would be."""
+    program = bench.folder / "obeys.py"
+    program.write_text(
+        "import pathlib, runpy, sys\n"
+        f"sys.argv[0:2] = ['app.py', pathlib.Path({str(bench.folder / 'behaviour')!r}).read_text()]\n"
+        f"runpy.run_path({str(Path(__file__).parents[1] / 'pilot' / 'app.py')!r}, run_name='__main__')\n"
+    )
+    bench.parameters["application"]["command"][1] = str(program)
+
+
+@pytest.mark.parametrize("workers", SERIAL_AND_WORKERS)
+@pytest.mark.parametrize("way", ["--lf", "--continue NAME", "--continue PATH"])
+def test_only_the_evidence_that_failed_is_made_again(bench: Bench, way: str, workers: tuple[str, ...]) -> None:
+    if workers and way == "--continue PATH":
+        pytest.skip("as without workers: the trial is found before there are any")
+    first = failed(bench)
+    before = commands.contents(first)
+    options = {"--lf": ["--lf"], "--continue NAME": ["--continue", first.name], "--continue PATH": ["--continue", str(first)]}
+    run = bench.run(*options[way], *workers, device="cuda")
+    assert (run.decided.decision, run.exit_status) == ("go", 0), run.output
+    assert run.decided.continues == first.name
+    assert carried(run) == {"launch": first.name, "documents": first.name}
+    assert {check.status for check in run.decided.checks()} == {"passed"}
+    origin = {check.id: check.carried_from for check in run.decided.checks()}
+    assert origin["launch.interpreter"] == first.name
+    assert run.decided.changed == []
+    assert commands.contents(first) == before
+    assert run.trial
+    assert bench.judge(run.trial).exit_status == 0
+
+
+def test_evidence_carried_twice_names_where_it_was_made(bench: Bench) -> None:
+    first = failed(bench)
+    (bench.folder / "behaviour").write_text("loses_one")
+    second = bench.run("--lf", device="cuda")
+    assert second.exit_status == 10
+    mend(bench)
+    third = bench.run("--lf", device="cuda")
+    assert (third.decided.decision, third.decided.continues) == ("go", second.decided.trial), third.output
+    assert carried(third) == {"launch": first.name, "documents": first.name}
+
+
+def test_with_no_earlier_trial_lf_runs_everything(bench: Bench) -> None:
+    mend(bench)
+    run = bench.run("--lf", device="cuda")
+    assert (run.decided.decision, run.decided.continues) == ("go", None), run.output
+    assert carried(run) == {}
+
+
+def test_lf_with_pytests_own_cache_selects_nothing_away(bench: Bench) -> None:
+    bench.behave("obeys")
+    (bench.folder / "behaviour").write_text("loses_one")
+    first = commands.run(bench, str(SUITE), *commands.with_cache(bench))
+    assert first.exit_status == 10, first.output
+    mend(bench)
+    second = commands.run(bench, str(SUITE), *commands.with_cache(bench, "--lf"))
+    assert (second.decided.decision, second.exit_status) == ("go", 0), second.output
+    assert set(carried(second)) == {"launch", "documents"}
+
+
+def test_lf_after_a_skip_does_not_forget(trapped: Bench) -> None:
+    """pytest's cache drops a failure that is skipped in the next run; here it stays open until it passes."""
+    mend(trapped)
+    trapped.environment["TRAP"] = "skips"
+    first = trapped.run(device="cuda")
+    assert (first.decided.decision, first.exit_status) == ("undecided", 12), first.output
+    second = trapped.run("--lf", device="cuda")
+    assert (second.decided.decision, second.exit_status) == ("undecided", 12), second.output
+    assert second.status("end_of_trial.skips") == "not_run"
+
+
+@pytest.mark.parametrize("selection", [("-k", "launch"), ("-x",)])
+def test_lf_after_a_partial_run_establishes_the_rest(bench: Bench, selection: tuple[str, ...]) -> None:
+    (bench.folder / "behaviour").write_text("loses_one")
+    first = bench.run(*selection, device="cuda")
+    assert first.exit_status in (10, 12), first.output
+    mend(bench)
+    second = bench.run("--lf", device="cuda")
+    assert (second.decided.decision, second.exit_status) == ("go", 0), second.output
+    assert {check.status for check in second.decided.checks()} == {"passed"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_continuing_an_interrupted_trial_makes_everything_afresh(bench: Bench, number: signal.Signals) -> None:
+    (bench.folder / "behaviour").write_text("sleeps")
+    pilot = start(bench)
+    until(lambda: processes.application(bench), "the application")
+    pilot.signal(number)
+    pilot.end()
+    interrupted = bench.trials()[-1]
+    before = commands.contents(interrupted)
+    mend(bench)
+    run = bench.run("--continue", interrupted.name, device="cuda")
+    assert (run.decided.decision, run.decided.continues) == ("go", interrupted.name), run.output
+    assert "application" not in carried(run)
+    assert commands.contents(interrupted) == before
+
+
+def test_lf_after_a_kill_does_not_forget(bench: Bench) -> None:
+    """The killed trial never became the newest one that ended; what stands is judged as if it had not been."""
+    first = failed(bench)
+    (bench.folder / "behaviour").write_text("sleeps")
+    pilot = start(bench)
+    until(lambda: processes.application(bench), "the application")
+    pilot.signal(signal.SIGKILL)
+    pilot.end()
+    mend(bench)
+    run = bench.run("--lf", device="cuda")
+    assert (run.decided.decision, run.exit_status) == ("go", 0), run.output
+    assert "application" not in carried(run)
+    assert run.decided.continues in (first.name, bench.trials()[1].name)
+
+
+def test_a_changed_parameter_makes_what_stands_on_it_fresh(bench: Bench) -> None:
+    first = failed(bench)
+    bench.parameters["application"]["batch_size"] = 2
+    run = bench.run("--lf", device="cuda")
+    assert (run.decided.decision, run.decided.continues) == ("go", first.name), run.output
+    assert carried(run) == {}
+    assert [change.factor for change in run.decided.changed] == ["project.parameters"]
+
+
+def test_a_changed_manifest_makes_what_stands_on_it_fresh(bench: Bench) -> None:
+    first = failed(bench)
+    bench.entry("doc-01")["reason"] = "checked again"
+    run = bench.run("--lf", device="cuda")
+    assert (run.decided.decision, run.decided.continues) == ("go", first.name), run.output
+    assert set(carried(run)) == {"launch"}
+
+
+def test_a_document_that_changed_under_the_same_manifest_is_seen(bench: Bench) -> None:
+    failed(bench)
+    (bench.documents / "doc-03.txt").write_text("Document 3. Not what the manifest means any more.")
+    run = bench.run("--lf", device="cuda")
+    assert run.decided.decision != "go", run.output
+    assert run.status("inputs.sums") == "failed"
+
+
+def test_another_device_carries_nothing(bench: Bench) -> None:
+    first = failed(bench)
+    run = bench.run("--continue", first.name, device="cpu")
+    assert (run.decided.decision, run.exit_status) == ("undecided", 0), run.output
+    assert carried(run) == {}
+
+
+def test_two_changes_at_a_time_are_an_advisory(bench: Bench) -> None:
+    failed(bench)
+    bench.parameters["application"]["batch_size"] = 2
+    bench.order["days"] = 4
+    run = bench.run("--lf", device="cuda")
+    assert run.decided.decision == "go", run.output
+    assert any("nobody knows which one helped" in advisory for advisory in run.decided.advisories)
+
+
+@pytest.mark.parametrize("part", ["verdict.json", "evidence/launch.json", "report.html"])
+def test_a_trial_that_was_altered_is_not_continued(bench: Bench, part: str) -> None:
+    first = failed(bench)
+    path = first / part
+    path.write_bytes(path.read_bytes() + b"\n")
+    run = bench.run("--continue", first.name, device="cuda")
+    assert run.exit_status == 4, run.output
+    assert "altered" in run.output
+    assert "Traceback" not in run.output
+    assert bench.trials() == [first]
+
+
+def test_a_trial_whose_seal_was_taken_off_is_not_continued(bench: Bench) -> None:
+    first = failed(bench)
+    (first / "SHA256SUMS").unlink()
+    run = bench.run("--continue", first.name, device="cuda")
+    assert run.exit_status == 4, run.output
+    assert bench.trials() == [first]
+
+
+def test_a_passed_trial_that_is_continued_runs_what_nothing_was_carried_for(bench: Bench) -> None:
+    mend(bench)
+    first = bench.run(device="cuda")
+    assert first.trial
+    before = commands.contents(first.trial)
+    again = bench.run("--continue", first.trial.name, device="cuda")
+    assert (again.decided.decision, again.exit_status) == ("go", 0), again.output
+    assert set(carried(again)) == {"launch", "documents", "application"}
+    assert again.status("end_of_trial.judged_alike") == "passed"
+    assert commands.contents(first.trial) == before
+    assert (first.trial / VERDICT).exists()
