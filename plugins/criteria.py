@@ -140,15 +140,15 @@ def pytest_runtest_makereport(
     if isinstance(error, NotReached):
         said.update(kind="not_reached", message=_wire(str(error)), step=_wire(error.step))
         report.outcome = "skipped"
-        report.longrepr = (str(item.path), item.location[1] or 0, _wire(str(error)))
+        report.longrepr = (str(item.path), item.location[1] or 0, _shown(said["message"]))
     elif isinstance(error, ClaimFailed):
         said.update(kind="failed", message=_wire(str(error)))
-        report.longrepr = said["message"]
+        report.longrepr = _shown(said["message"])
     elif isinstance(error, pytest.skip.Exception):
         said.update(kind="not_run", message=_wire(str(error)))
     elif error is not None:
         said.update(kind="broken", message=_wire(_broken(error)))
-        report.longrepr = said["message"]
+        report.longrepr = _shown(said["message"])
     said["claims"] = [claim.model_dump(mode="json") for claim in item.stash.get(_CLAIMS, [])]
     setattr(report, SAID, json.dumps(said))
     return report
@@ -177,6 +177,11 @@ def _broken(error: BaseException) -> str:
 def _wire(text: object) -> str:
     """Exactly `str`, and writable as UTF-8: neither a subclass nor half a surrogate survives the wire."""
     return str.__str__(str(text)).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _shown(text: str) -> str:
+    """For a terminal: what an application or an identifier says moves no cursor and turns no text around."""
+    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
 
 
 def _some(values: list[str], most: int = 12) -> str:

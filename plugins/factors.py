@@ -61,8 +61,10 @@ def observe(
     }
     environment |= {name: os.environ[name] for name in SAFE_TO_SHOW if name in os.environ}
     code = {"revision": revision(project), "suite": suite_sum(project)}
-    data = {name: _sum(path) for name, path in files.items()}
-    return Factors(machine=machine, environment=environment, project={**code, **data, **references})
+    own = {**code, **{name: _sum(path) for name, path in files.items()}}
+    # the renter may name a reference as we name a factor of our own
+    named = {f"references.{name}" if name in own else name: value for name, value in references.items()}
+    return Factors(machine=machine, environment=environment, project={**own, **named})
 
 
 def revision(project: Path) -> str:

@@ -34,6 +34,7 @@ from fixtures.evidence.trial import write_json
 from fixtures.instrument import PROGRESS
 from fixtures.instrument import TRIAL
 from plugins import closing
+from plugins import commands
 from plugins import opening
 from plugins import options
 from plugins import plan
@@ -48,6 +49,7 @@ from plugins.verdict import Facts
 from plugins.verdict_file import Verdict
 
 _INPUT = "gpu_pilot"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -56,9 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if asked is None:
         return
     continuing = getattr(config.option, "lf", False)
-    config.option.lf = (
-        False  # selection is not memory: what did not pass is known from the trial, not from the cache
-    )
+    # selection is not memory: what did not pass is known from the trial, not from pytest's cache
+    config.option.lf = False
     if hasattr(config, "workerinput"):
         _configure_worker(config)
     elif config.option.collectonly:
@@ -95,15 +96,16 @@ def _register_planner(
 
 @contextlib.contextmanager
 def _undisturbed() -> Generator[None, None, None]:
-    """While the verdict is written a signal waits: between report, copy and sums there is no true half."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    """While the verdict is written no signal interrupts: between report, copy and sums there is no true half.
+
+    Handlers rather than a mask: a mask belongs to one thread, and pytest-xdist has others.
+    """
+    before = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
     try:
         yield
     finally:
-        while signal.sigpending() & set(numbers):
-            signal.sigwait(numbers)  # it came too late to interrupt anything
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Controller:
@@ -137,9 +139,7 @@ class Controller:
         self.html = self._ask_for_reports() if not judged else None
         if not judged:
             self._begin_early()
-        self._old_handlers = {
-            number: signal.signal(number, self._stop) for number in (signal.SIGTERM, signal.SIGHUP)
-        }
+        self._old_handlers = {number: signal.signal(number, self._stop) for number in _SIGNALS[1:]}
 
     def _begin(self) -> Trial:
         before = reruns.earlier(self.config, opening.reports_folder(self.config))
@@ -153,9 +153,8 @@ class Controller:
         """Work that needs nobody's answer yet: torch imports while pytest collects, the report's templates compile."""
         self.preparing = threading.Thread(target=report.prepare, daemon=True, name="gpu-pilot report")
         self.preparing.start()
-        distributed = getattr(self.config.option, "numprocesses", None) or getattr(
-            self.config.option, "tx", None
-        )
+        option = self.config.option
+        distributed = getattr(option, "numprocesses", None) or getattr(option, "tx", None)
         if not distributed and not self.trial.has("launch"):
             self.config.stash[launch.CLIMB] = launch.begin(self.trial, self.trial.raw("launch"))
 
@@ -308,13 +307,11 @@ class Controller:
             advisories=closing.advisories(trial),
             timing=self._timing(),
             carried=self._carried(checks),
-            repeat=f"pytest suites/{self.asked.suite} --device {record.device}",
-            rerun=f"pytest suites/{self.asked.suite} --device {record.device} --continue {trial.name}",
+            repeat=commands.repeat(self.config, self.asked.suite, record.device),
+            rerun=commands.rerun(self.config, self.asked.suite, record.device, trial.path),
         )
-        if (
-            self.uncollected
-        ):  # whoever judged the copy met the same, and reached no check: that is no fault of the copy
-            return facts
+        if self.uncollected:
+            return facts  # whoever judged the copy met the same and reached no check: no fault of the copy
         return Facts(**{**facts.__dict__, "objections": closing.objections(trial, facts)})
 
     def _carried(self, checks: list[Any]) -> dict[str, str]:

@@ -53,7 +53,7 @@ def write(
     if report is not None and not unwritten:
         _field(terminal, "report", str(report))
     if verdict.command.rerun:
-        _field(terminal, "rerun", verdict.command.rerun)
+        terminal.write_line(f"{'rerun:':<{_INDENT}}{verdict.command.rerun}")  # one line, to be copied
 
 
 def counted(documents: DocumentCounts) -> str:

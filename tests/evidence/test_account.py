@@ -90,7 +90,9 @@ UNUSABLE: list[tuple[dict[str, Any] | None, str]] = [
 
 
 @pytest.mark.parametrize(("record", "words"), UNUSABLE)
-def test_a_line_without_identifier_or_status_counts_for_nobody(record: dict[str, Any] | None, words: str) -> None:
+def test_a_line_without_identifier_or_status_counts_for_nobody(
+    record: dict[str, Any] | None, words: str
+) -> None:
     taken = account.take(MANIFEST, [line(record, 3, "torn" if record is None else None)])
     assert taken.unusable[0][0] == 3
     assert words in taken.unusable[0][1]
@@ -137,7 +139,9 @@ def test_every_expected_document_is_accounted_for_exactly_once_or_named(
 
 @quick
 @given(records, st.randoms(use_true_random=False))
-def test_the_order_of_the_lines_does_not_change_who_is_counted(written: list[tuple[str, str]], random: Any) -> None:
+def test_the_order_of_the_lines_does_not_change_who_is_counted(
+    written: list[tuple[str, str]], random: Any
+) -> None:
     one = account.take(MANIFEST, lines(*written))
     shuffled = list(written)
     random.shuffle(shuffled)

@@ -28,7 +28,13 @@ class Folder:
         path.mkdir()
 
     def name(self, file: str, **more: Any) -> None:
-        entry = {"id": f"doc-{len(self.entries)}", "file": file, "sha256": "0" * 64, "bytes": 1, "valid": True}
+        entry = {
+            "id": f"doc-{len(self.entries)}",
+            "file": file,
+            "sha256": "0" * 64,
+            "bytes": 1,
+            "valid": True,
+        }
         self.entries.append({**entry, **more})
 
     def add(self, file: str, data: bytes = TEXT.encode()) -> None:
@@ -56,7 +62,10 @@ def test_a_document_is_seen_with_its_size_sum_and_beginning(folder: Folder) -> N
     folder.add("deep/ä.txt", ("é" * 400).encode())
     seen, whole = folder.only(), folder.observe()
     assert (seen.kind, seen.inside, seen.error, seen.bytes) == ("file", True, None, 800)
-    assert (seen.sha256, seen.beginning) == (folder.entries[0]["sha256"], "é" * documents.BEGINNING_CHARACTERS)
+    assert (seen.sha256, seen.beginning) == (
+        folder.entries[0]["sha256"],
+        "é" * documents.BEGINNING_CHARACTERS,
+    )
     assert (whole.manifest_error, whole.unnamed) == (None, [])
     assert whole.manifest_sha256 == sums.of_file(folder.path / "manifest.json")
 
@@ -103,7 +112,9 @@ ODD = [
 
 
 @pytest.mark.parametrize(("what", "kind", "inside"), ODD)
-def test_what_is_no_regular_file_is_named_and_not_opened(what: str, kind: str, inside: bool, folder: Folder) -> None:
+def test_what_is_no_regular_file_is_named_and_not_opened(
+    what: str, kind: str, inside: bool, folder: Folder
+) -> None:
     folder.name("doc.txt")
     place(what, folder.path / "doc.txt", folder.path.parent / "outside.txt")
     seen = folder.only()
@@ -167,7 +178,14 @@ def test_files_that_nobody_named_are_listed_hidden_ones_links_and_pipes_too(fold
     os.mkfifo(folder.path / "pipe")
     (folder.path / "link").symlink_to("named.txt")
     (folder.path / "linked folder").symlink_to("sub")
-    assert folder.observe().unnamed == [".hidden", "extra.txt", "link", "linked folder", "pipe", "sub/.deep/x"]
+    assert folder.observe().unnamed == [
+        ".hidden",
+        "extra.txt",
+        "link",
+        "linked folder",
+        "pipe",
+        "sub/.deep/x",
+    ]
 
 
 def test_a_name_that_is_no_utf8_is_listed_escaped(folder: Folder) -> None:

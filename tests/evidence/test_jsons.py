@@ -56,7 +56,9 @@ def test_it_refuses(case: str) -> None:
 @pytest.mark.parametrize("opening", ["[", '{"a":', '[{"a":'])
 @pytest.mark.parametrize("inside", ["1", '"\\u00e9"'])
 @pytest.mark.parametrize("times", [jsons.DEEPEST + 1, 300, 900, 5000, 200_000])
-def test_it_refuses_nesting_that_could_not_be_written_and_read_again(opening: str, inside: str, times: int) -> None:
+def test_it_refuses_nesting_that_could_not_be_written_and_read_again(
+    opening: str, inside: str, times: int
+) -> None:
     closing = {"[": "]", "{": "}"}
     text = opening * times + inside + "".join(closing[c] for c in reversed(opening) if c in closing) * times
     with pytest.raises(jsons.JsonProblem, match="nesting too deep"):
@@ -77,7 +79,8 @@ def test_many_brackets_beside_each_other_are_not_deep() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"), [('{"a": 1,\n "b" 2}', "line 2 column 6"), ('{"a": 1} x', "line 1 column 10"), ("NaN", "")]
+    ("text", "place"),
+    [('{"a": 1,\n "b" 2}', "line 2 column 6"), ('{"a": 1} x', "line 1 column 10"), ("NaN", "")],
 )
 def test_it_says_where_as_far_as_the_parser_knows(text: str, place: str) -> None:
     with pytest.raises(jsons.JsonProblem) as refused:
@@ -107,8 +110,12 @@ def test_it_reads(case: str) -> None:
     assert jsons.parse(text) == value
 
 
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12
+)
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)

@@ -14,7 +14,15 @@ from fixtures import documents
 from fixtures import manifest
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ["letter.txt", "with space.txt", 'quote".txt', "line\nbreak.txt", "漢字.txt", "sub/deep.txt", "broken.pdf"]
+FILES = [
+    "letter.txt",
+    "with space.txt",
+    'quote".txt',
+    "line\nbreak.txt",
+    "漢字.txt",
+    "sub/deep.txt",
+    "broken.pdf",
+]
 
 
 @pytest.fixture
@@ -29,12 +37,22 @@ def folder(tmp_path: Path) -> Path:
 
 def test_what_it_makes_is_accepted_as_it_is(folder: Path) -> None:
     (folder / ".DS_Store").unlink()
-    given = [str(folder), "--invalid", "broken.pdf", "--expect", "letter.txt=contract", "--expect", "sub/deep.txt=a=b"]
+    given = [
+        str(folder),
+        "--invalid",
+        "broken.pdf",
+        "--expect",
+        "letter.txt=contract",
+        "--expect",
+        "sub/deep.txt=a=b",
+    ]
     assert manifest.main(given) == 0
     observed = documents.observe(folder / "manifest.json")
     assert (observed.manifest_error, observed.unnamed) == (None, [])
     assert {entry.file for entry in observed.entries} == set(FILES)
-    assert [entry.id for entry in observed.entries] == [f"doc-{number:02}" for number in range(1, len(FILES) + 1)]
+    assert [entry.id for entry in observed.entries] == [
+        f"doc-{number:02}" for number in range(1, len(FILES) + 1)
+    ]
     files = {file.id: file for file in observed.files}
     for entry in observed.entries:
         assert (files[entry.id].sha256, files[entry.id].bytes) == (entry.sha256, entry.bytes)
@@ -92,7 +110,9 @@ REFUSED: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_it_refuses(case: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_refuses(
+    case: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder.parent / "empty").mkdir()
     (folder.parent / "latin").mkdir()
     (folder.parent / "latin" / os.fsdecode(b"caf\xe9.txt")).touch()

@@ -64,35 +64,69 @@ def refused(folder: Path, read: Any, value: Any) -> InputError:
 
 WRONG: list[tuple[str, Any, str]] = [
     # key, value, what is found
-    ("documents", GONE, "nothing"), ("documents", None, "None"), ("documents", [], "a list"), ("documents", "m", "'m'"),
-    ("documents.manifest", "", "''"), ("documents.manifest", 5, "5"), ("documents.manifest", "a\0b", r"'a\x00b'"),
-    ("documents.expected", "12", "'12'"), ("documents.expected", True, "True"), ("documents.expected", 12.5, "12.5"),
-    ("documents.expected", 1, "1"), ("documents.expected", -12, "-12"), ("documents.expected", None, "None"),
-    ("categories", GONE, "nothing"), ("categories", "invoice", "'invoice'"), ("categories", ["a"], "a list"),
-    ("categories", ["a", ""], "''"), ("categories", ["a", 1], "1"), ("categories", ["a", "A "], "a list"),
-    ("categories", {"a": 1, "b": 2}, "a dict"), ("categories", ["a", None], "None"),
-    ("application", GONE, "nothing"), ("application.kind", GONE, "nothing"), ("application.kind", "shell", "'shell'"),
-    ("application.command", GONE, "nothing"), ("application.command", [], "a list"),
+    ("documents", GONE, "nothing"),
+    ("documents", None, "None"),
+    ("documents", [], "a list"),
+    ("documents", "m", "'m'"),
+    ("documents.manifest", "", "''"),
+    ("documents.manifest", 5, "5"),
+    ("documents.manifest", "a\0b", r"'a\x00b'"),
+    ("documents.expected", "12", "'12'"),
+    ("documents.expected", True, "True"),
+    ("documents.expected", 12.5, "12.5"),
+    ("documents.expected", 1, "1"),
+    ("documents.expected", -12, "-12"),
+    ("documents.expected", None, "None"),
+    ("categories", GONE, "nothing"),
+    ("categories", "invoice", "'invoice'"),
+    ("categories", ["a"], "a list"),
+    ("categories", ["a", ""], "''"),
+    ("categories", ["a", 1], "1"),
+    ("categories", ["a", "A "], "a list"),
+    ("categories", {"a": 1, "b": 2}, "a dict"),
+    ("categories", ["a", None], "None"),
+    ("application", GONE, "nothing"),
+    ("application.kind", GONE, "nothing"),
+    ("application.kind", "shell", "'shell'"),
+    ("application.command", GONE, "nothing"),
+    ("application.command", [], "a list"),
     ("application.command", "app {manifest} {results}", "'app {manifest} {results}'"),
-    ("application.command", ["app", "{manifest}"], "a list"), ("application.command", ["app", "{results}"], "a list"),
+    ("application.command", ["app", "{manifest}"], "a list"),
+    ("application.command", ["app", "{results}"], "a list"),
     ("application.command", ["app", "{results}", "{manifest}", "{gpu}"], "a list"),
     ("application.command", ["app", "{results}", "{manifest}", ""], "''"),
     ("application.command", ["app", "{results}", "{manifest}", 4], "4"),
-    ("application.python", "", "''"), ("application.python", ["python3"], "a list"),
-    ("application.deadline_s", "600", "'600'"), ("application.deadline_s", True, "True"),
-    ("application.deadline_s", 0, "0"), ("application.deadline_s", -1, "-1"), ("application.deadline_s", 1e9, "1000000000.0"),
-    ("application.no_progress_s", None, "None"), ("application.no_progress_s", "soon", "'soon'"),
-    ("application.batch_size", 0, "0"), ("application.batch_size", 1.5, "1.5"), ("application.batch_size", False, "False"),
-    ("application.output_limit_mb", 0, "0"), ("application.output_limit_mb", "1", "'1'"),
-    ("copy_to", "", "''"), ("copy_to", 1, "1"), ("copy_to", False, "False"),
-    ("planned.documents", 0, "0"), ("planned.documents", GONE, "nothing"), ("planned.longest_bytes", "1", "'1'"),
-    ("references", [], "a list"), ("references.model", 1, "1"), ("references.model", None, "None"),
-]  # fmt: skip
+    ("application.python", "", "''"),
+    ("application.python", ["python3"], "a list"),
+    ("application.deadline_s", "600", "'600'"),
+    ("application.deadline_s", True, "True"),
+    ("application.deadline_s", 0, "0"),
+    ("application.deadline_s", -1, "-1"),
+    ("application.deadline_s", 1e9, "1000000000.0"),
+    ("application.no_progress_s", None, "None"),
+    ("application.no_progress_s", "soon", "'soon'"),
+    ("application.batch_size", 0, "0"),
+    ("application.batch_size", 1.5, "1.5"),
+    ("application.batch_size", False, "False"),
+    ("application.output_limit_mb", 0, "0"),
+    ("application.output_limit_mb", "1", "'1'"),
+    ("copy_to", "", "''"),
+    ("copy_to", 1, "1"),
+    ("copy_to", False, "False"),
+    ("planned.documents", 0, "0"),
+    ("planned.documents", GONE, "nothing"),
+    ("planned.longest_bytes", "1", "'1'"),
+    ("references", [], "a list"),
+    ("references.model", 1, "1"),
+    ("references.model", None, "None"),
+]
 UNKNOWN = ["extra", "documents.extra", "application.extra", "application.shell", "planned.extra"]
 
 
 @pytest.mark.parametrize(("place", "value", "found"), WRONG)
-def test_parameters_are_refused_with_place_found_and_wanted(place: str, value: Any, found: str, tmp_path: Path) -> None:
+def test_parameters_are_refused_with_place_found_and_wanted(
+    place: str, value: Any, found: str, tmp_path: Path
+) -> None:
     problem = refused(tmp_path, parameters.read, changed(GOOD, place, value))
     assert problem.place.startswith(place)
     assert problem.found == found
@@ -115,7 +149,9 @@ WRONG_ORDER: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("place", "value", "found"), WRONG_ORDER)
-def test_an_order_is_refused_with_place_found_and_wanted(place: str, value: Any, found: str, tmp_path: Path) -> None:
+def test_an_order_is_refused_with_place_found_and_wanted(
+    place: str, value: Any, found: str, tmp_path: Path
+) -> None:
     problem = refused(tmp_path, order.read, changed(ORDER, place, value))
     assert (problem.place, problem.found) == (place, found)
 
@@ -141,7 +177,9 @@ def test_what_is_no_strict_json_object_is_refused(case: str, read: Any, tmp_path
 
 @pytest.mark.parametrize("read", [parameters.read, order.read])
 def test_what_cannot_be_read_is_refused(read: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"gone\.json: found No such file or directory; wanted a readable file"):
+    with pytest.raises(
+        InputError, match=r"gone\.json: found No such file or directory; wanted a readable file"
+    ):
         read(tmp_path / "gone.json")
     with pytest.raises(InputError, match="Is a directory"):
         read(tmp_path)
@@ -156,14 +194,33 @@ def test_several_faults_are_counted_and_the_first_is_named(tmp_path: Path) -> No
 
 
 HEALTHY: list[tuple[str, Any]] = [
-    ("copy_to", None), ("copy_to", GONE), ("planned", None), ("planned", GONE), ("references", GONE), ("references", {}),
-    ("documents.manifest", GONE), ("documents.expected", 2), ("application.python", "python3.12"),
-    ("application.deadline_s", 0.5), ("application.deadline_s", GONE), ("application.batch_size", GONE),
+    ("copy_to", None),
+    ("copy_to", GONE),
+    ("planned", None),
+    ("planned", GONE),
+    ("references", GONE),
+    ("references", {}),
+    ("documents.manifest", GONE),
+    ("documents.expected", 2),
+    ("application.python", "python3.12"),
+    ("application.deadline_s", 0.5),
+    ("application.deadline_s", GONE),
+    ("application.batch_size", GONE),
     ("application.command", ["app", "--in={documents}", "--out={results}"]),
     ("application.command", ["app", "{manifest}", "{results}", "--max-tokens", "512"]),
-    ("application.command", ["app", "{manifest}", "{results}", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]),
-    ("categories", ["token", "secret"]), ("categories", ["发票", "合同"]), ("references", {"data": "s3://bucket/path"}),
-]  # fmt: skip
+    (
+        "application.command",
+        [
+            "app",
+            "{manifest}",
+            "{results}",
+            "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        ],
+    ),
+    ("categories", ["token", "secret"]),
+    ("categories", ["发票", "合同"]),
+    ("references", {"data": "s3://bucket/path"}),
+]
 
 
 @pytest.mark.parametrize(("place", "value"), HEALTHY)
@@ -216,7 +273,10 @@ KNOWN = sorted(parameters.PLACEHOLDERS)
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_known_placeholder_is_put_in_wherever_it_stands(name: str) -> None:
     values = {**dict.fromkeys(KNOWN, "other"), name: "/a b/c"}
-    assert parameters.expand([f"{{{name}}}", f"--x={{{name}}},{{{name}}}"], values) == ["/a b/c", "--x=/a b/c,/a b/c"]
+    assert parameters.expand([f"{{{name}}}", f"--x={{{name}}},{{{name}}}"], values) == [
+        "/a b/c",
+        "--x=/a b/c,/a b/c",
+    ]
 
 
 @pytest.mark.parametrize("name", ["gpu", "result", "pythons", "_x"])
@@ -226,7 +286,20 @@ def test_an_unknown_placeholder_is_an_error_that_names_the_known_ones(name: str)
     assert all(f"{{{known}}}" in str(error.value) for known in KNOWN)
 
 
-BRACES = ['{"a": {"b": [1, 2]}}', "{}", "{0}", "${HOME}", "{A}", "{a b}", "{a-b}", "}{", "{{", '{"path": 1}', "{,}", "\\{"]
+BRACES = [
+    '{"a": {"b": [1, 2]}}',
+    "{}",
+    "{0}",
+    "${HOME}",
+    "{A}",
+    "{a b}",
+    "{a-b}",
+    "}{",
+    "{{",
+    '{"path": 1}',
+    "{,}",
+    "\\{",
+]
 
 
 @pytest.mark.parametrize("argument", BRACES)
@@ -236,7 +309,10 @@ def test_other_braces_stay_as_they_are(argument: str) -> None:
 
 def test_a_placeholder_inside_json_is_put_in_and_the_json_survives() -> None:
     given = '{"out": "{results}", "opts": {"n": {"m": 1}}}'
-    assert json.loads(parameters.expand([given], {**dict.fromkeys(KNOWN, ""), "results": "/r"})[0])["out"] == "/r"
+    assert (
+        json.loads(parameters.expand([given], {**dict.fromkeys(KNOWN, ""), "results": "/r"})[0])["out"]
+        == "/r"
+    )
 
 
 def test_a_value_that_looks_like_a_placeholder_is_not_expanded_again() -> None:

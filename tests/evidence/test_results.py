@@ -13,9 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from fixtures import results
+from fixtures.evidence import base
 from fixtures.evidence.models import Results
 from fixtures.evidence.trial import write_json
-from fixtures.evidence import base
 
 RECORD = b'{"id": "doc-01", "status": "accepted"}'
 LONG_AGO, SOON = 1_000_000.0, 4_000_000_000.0
@@ -86,12 +86,17 @@ def test_a_line_is_no_record_when_it_is(case: str) -> None:
 
 
 GOOD: dict[str, bytes] = {
-    "U+2028 inside a string": '{"id": "a\u2028b"}'.encode(), "a carriage return behind it": RECORD + b"\r",
-    "white space around it": b"  " + RECORD + b"\t ", "other characters that split lines": '{"id": "\x85\u2029"}'.encode(),
-    "an empty object": b"{}", "an escaped line feed": b'{"id": "a\\nb"}', "keys of its own": b'{"id": "a", "x": {"y": [1]}}',
-    "a large integer": b'{"id": "a", "n": ' + b"9" * 300 + b"}", "a smile, escaped": b'{"id": "\\ud83d\\ude00"}',
+    "U+2028 inside a string": '{"id": "a\u2028b"}'.encode(),
+    "a carriage return behind it": RECORD + b"\r",
+    "white space around it": b"  " + RECORD + b"\t ",
+    "other characters that split lines": '{"id": "\x85\u2029"}'.encode(),
+    "an empty object": b"{}",
+    "an escaped line feed": b'{"id": "a\\nb"}',
+    "keys of its own": b'{"id": "a", "x": {"y": [1]}}',
+    "a large integer": b'{"id": "a", "n": ' + b"9" * 300 + b"}",
+    "a smile, escaped": b'{"id": "\\ud83d\\ude00"}',
     "as many levels as are allowed": b'{"a":' * (results.DEEPEST - 1) + b"[]" + b"}" * (results.DEEPEST - 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", GOOD)
@@ -108,7 +113,9 @@ def test_a_line_is_a_record_with(case: str, tmp_path: Path) -> None:
 def test_a_blank_line_is_a_line_and_nothing_is_none(data: bytes) -> None:
     lines, _ = results.split(data)
     assert len(lines) == len([*data.split(b"\n")][: -1 if data.endswith(b"\n") or not data else None])
-    assert [line.problem for line in lines if line.record is None] == ["an empty line"] * (len(lines) - data.count(RECORD))
+    assert [line.problem for line in lines if line.record is None] == ["an empty line"] * (
+        len(lines) - data.count(RECORD)
+    )
 
 
 def test_lines_beyond_the_limit_are_counted_and_left_out() -> None:

@@ -55,7 +55,9 @@ def test_any_names_survive_writing_and_reading(listed: list[str]) -> None:
 @pytest.mark.skipif(shutil.which("sha256sum") is None, reason="there is no sha256sum on this machine")
 def test_gnu_sha256sum_verifies_the_folder(tmp_path: Path) -> None:
     folder = sealed(tmp_path / "trial", [*NAMES, NOT_UTF8])
-    end = subprocess.run(["sha256sum", "-c", "--strict", "--quiet", sums.NAME], cwd=folder, capture_output=True)
+    end = subprocess.run(
+        ["sha256sum", "-c", "--strict", "--quiet", sums.NAME], cwd=folder, capture_output=True
+    )
     assert (end.returncode, end.stdout, end.stderr) == (0, b"", b"")
 
 
@@ -89,7 +91,9 @@ def test_a_file_whose_name_is_no_utf8_is_named_so_that_it_can_be_written_down(tm
     assert sums.differences(folder) == [f"caf\\xe9.txt: not in {sums.NAME}"]
 
 
-@pytest.mark.parametrize("line", ["no sum at all", "abc  short", "f" * 64, "f" * 64 + " one space", "\\", "  "])
+@pytest.mark.parametrize(
+    "line", ["no sum at all", "abc  short", "f" * 64, "f" * 64 + " one space", "\\", "  "]
+)
 def test_a_line_of_another_form_never_agrees(line: str, tmp_path: Path) -> None:
     folder = sealed(tmp_path, ["same"])
     with (folder / sums.NAME).open("a", encoding="utf-8") as stream:

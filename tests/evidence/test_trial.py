@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,18 @@ def test_a_write_into_a_folder_that_is_not_there_leaves_nothing(tmp_path: Path) 
 def test_a_write_replaces_the_whole_file_and_syncs_it_before_it_is_renamed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, calls = tmp_path / "x", []
+    path, calls = tmp_path / "x", list[str]()
     path.write_bytes(b"a longer old text")
-    fsync, replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda number: (calls.append("fsync"), fsync(number)))
-    monkeypatch.setattr(os, "replace", lambda *ways: (calls.append("replace"), replace(*ways)))
+
+    def noting(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*given: Any) -> Any:
+            calls.append(name)
+            return original(*given)
+
+        return noted
+
+    for name in ("fsync", "replace"):
+        monkeypatch.setattr(os, name, noting(name, getattr(os, name)))
     store.write_atomically(path, b"new")
     assert path.read_bytes() == b"new"
     assert calls == ["fsync", "replace", "fsync"]

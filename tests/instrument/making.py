@@ -37,7 +37,9 @@ def python(folder: Path, code: str, **more: Any) -> watch.Request:
     return request(folder, sys.executable, "-I", "-c", code, **more)
 
 
-def run(asked: watch.Request, on_progress: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
+def run(
+    asked: watch.Request, on_progress: Callable[[dict[str, Any]], None] = lambda _: None
+) -> dict[str, Any]:
     return watch.run(asked, on_progress)
 
 
@@ -57,11 +59,11 @@ def alive(pid: int) -> bool:
         return False
 
 
+def gone(pid: int) -> bool:
+    return not alive(pid)
+
+
 def pid_in(path: Path) -> int:
     """The process id that a program wrote into `path`, once it is whole."""
     text = until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text())
     return int(str(text))
-
-
-#: writes its own process id, then the rest
-SAY_PID = "import os; open('pid-' + {name!r}, 'w').write(str(os.getpid()) + chr(10))\n"

@@ -20,6 +20,8 @@ from fixtures.evidence import trial as store
 from fixtures.evidence.models import Reread
 from fixtures.evidence.trial import Trial
 from plugins import closing
+from plugins.verdict import decide
+from plugins.verdict import Objection
 from plugins.verdict_file import Verdict
 from tests.evidence import making
 from tests.evidence.making import Seen
@@ -32,7 +34,9 @@ from tests.verdict.making import with_outcome
 
 
 def render(verdict: Verdict) -> str:
-    return f"<p>{verdict.decision} \ud800</p>"  # half a surrogate pair must not keep a report from being written
+    return (
+        f"<p>{verdict.decision} \ud800</p>"  # half a surrogate pair must not keep a report from being written
+    )
 
 
 @pytest.fixture
@@ -162,7 +166,9 @@ def test_when_the_last_copy_fails_it_is_fix_and_the_copy_holds_no_verdict(
     assert sums.differences(trial.path) == []
 
 
-def test_when_the_copy_is_gone_the_folder_that_it_was_in_keeps_no_go(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_the_copy_is_gone_the_folder_that_it_was_in_keeps_no_go(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
     break_the_copy("gone", trial, monkeypatch)
     verdict, _ = closing.close(trial, facts(), render, copying=True)
     # transferred anew, it holds together again; otherwise it must not say go
@@ -184,13 +190,17 @@ def test_when_the_trial_cannot_be_written_there_is_no_verdict_anywhere(
     assert (stored(trial.path), stored(target(trial))) == (None, None)
 
 
-def test_when_a_file_of_the_trial_cannot_be_read_there_is_no_verdict(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_a_file_of_the_trial_cannot_be_read_there_is_no_verdict(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sums, "of_file", at(sums.of_file, failing(trial.path, "launch.json")))
     verdict, unwritten = closing.close(trial, facts(), render, copying=True)
     assert (verdict.decision, bool(unwritten), stored(trial.path)) == ("undecided", True, None)
 
 
-def test_a_failure_stays_a_failure_when_it_cannot_be_written(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_stays_a_failure_when_it_cannot_be_written(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(closing, "write_atomically", failing(None))
     given = with_outcome(facts(), "inputs.manifest", outcome(plan_of("inputs.manifest"), "failed"))
     verdict, unwritten = closing.close(trial, given, render, copying=False)
@@ -199,14 +209,20 @@ def test_a_failure_stays_a_failure_when_it_cannot_be_written(trial: Trial, monke
 
 # -- what the verdict is told -----------------------------------------------------------------------------
 
-ONE, TWO, OF_COPY = planned("inputs.one"), planned("inputs.two"), planned("end_of_trial.copied", evidence=("copy",))
+ONE, TWO, OF_COPY = (
+    planned("inputs.one"),
+    planned("inputs.two"),
+    planned("end_of_trial.copied", evidence=("copy",)),
+)
 
 
 def judged_again(trial: Trial, here: dict[str, str], there: dict[str, str], **more: Any) -> list[str]:
     plan = [ONE, TWO, OF_COPY]
     ids = {check.id: check for check in plan}
     reread = {"trial": trial.name, "exit_status": 0, "seconds": 0.0, "error": None, **more}
-    seen = Reread.model_validate({**reread, "outcomes": {ids[id].nodeid: status for id, status in there.items()}})
+    seen = Reread.model_validate(
+        {**reread, "outcomes": {ids[id].nodeid: status for id, status in there.items()}}
+    )
     making.keep(trial, "copy", trial.read("copy", m.Copy).model_copy(update={"reread": seen}))
     outcomes = [outcome(ids[id], status) for id, status in here.items()]  # type: ignore[arg-type]
     return [objection.message for objection in closing.objections(trial, facts(plan=plan, outcomes=outcomes))]
@@ -250,9 +266,9 @@ def test_a_copy_that_was_not_judged_is_left_to_its_own_check(trial: Trial) -> No
 
 
 def test_an_objection_of_the_copy_fails_the_check_that_judges_alike() -> None:
-    objection = closing.Objection(closing.JUDGED_ALIKE, "differs", "reread")
+    objection = Objection(closing.JUDGED_ALIKE, "differs", "reread")
     check = planned(closing.JUDGED_ALIKE)
-    verdict = closing.decide(dataclasses.replace(facts(plan=[check]), objections=[objection]))
+    verdict = decide(dataclasses.replace(facts(plan=[check]), objections=[objection]))
     assert result(verdict, check.id).status == "failed"
 
 
@@ -272,7 +288,8 @@ def application(lines: list[dict[str, Any]], printed: int = 0) -> m.Application:
             "output_files": [], "left_behind": [], "stdout": empty, "stderr": {**empty, "bytes": 0},
             "inputs_changed": [], "touched": [],
             "results": {
-                "kind": "file", "error": None, "bytes": 1, "sha256": None, "written_during_run": True, "lines_left_out": 0,
+                "kind": "file", "error": None, "bytes": 1, "sha256": None, "written_during_run": True,
+                "lines_left_out": 0,
                 "lines": [{"number": n, "record": r, "problem": None, "text": ""} for n, r in enumerate(lines, 1)],
             },
             "memory": {"peak_resident_bytes": 0, "cards": [], "cards_unread": "x", "interval_s": 0.1, "samples": []},
@@ -282,7 +299,11 @@ def application(lines: list[dict[str, Any]], printed: int = 0) -> m.Application:
 
 def test_documents_are_counted_from_what_was_written(trial: Trial) -> None:
     making.keep(trial, "documents", documents(["a", "b", "c"]))
-    lines = [{"id": "a", "status": "accepted"}, {"id": "a", "status": "rejected"}, {"id": "x", "status": "accepted"}]
+    lines = [
+        {"id": "a", "status": "accepted"},
+        {"id": "a", "status": "rejected"},
+        {"id": "x", "status": "accepted"},
+    ]
     making.keep(trial, "application", application(lines))
     counted = closing.counts(trial)
     assert counted is not None

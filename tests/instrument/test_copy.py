@@ -128,7 +128,9 @@ OBSTACLES: list[tuple[str, Callable[[Trial, Path], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("target", "make", "words"), OBSTACLES, ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.parametrize(
+    ("target", "make", "words"), OBSTACLES, ids=lambda value: getattr(value, "__name__", "")
+)
 def test_an_obstacle_is_said_and_nothing_of_anybodys_is_touched(
     target: str, make: Callable[[Trial, Path], None], words: str, tmp_path: Path
 ) -> None:
@@ -224,7 +226,9 @@ def read_again(ended: Callable[..., Any], folder: Path, monkeypatch: pytest.Monk
     return seen
 
 
-def test_the_copy_is_judged_by_a_new_process_from_there_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_copy_is_judged_by_a_new_process_from_there_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing")
     ended = Ended(ANSWER, 12)
     seen = read_again(ended, tmp_path, monkeypatch)
@@ -235,7 +239,9 @@ def test_the_copy_is_judged_by_a_new_process_from_there_alone(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("answer", ["", "{", "no json", '{"trial":'])
-def test_an_answer_that_is_no_json_is_an_error(answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_is_no_json_is_an_error(
+    answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen = read_again(Ended(answer), tmp_path, monkeypatch)
     assert seen.error
     assert (seen.trial, seen.outcomes) == (None, {})

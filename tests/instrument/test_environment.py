@@ -17,7 +17,9 @@ def test_what_pytest_sets_is_left_out(name: str, monkeypatch: pytest.MonkeyPatch
     assert name not in environment()
 
 
-@pytest.mark.parametrize("name", ["HOME", "PYTEST_ADDOPTS", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "MY_PYTEST_VERSION"])
+@pytest.mark.parametrize(
+    "name", ["HOME", "PYTEST_ADDOPTS", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "MY_PYTEST_VERSION"]
+)
 def test_what_the_renter_set_is_there_as_it_was(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "of the renter's")
     assert environment()[name] == "of the renter's"

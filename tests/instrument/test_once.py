@@ -62,8 +62,13 @@ def test_what_was_made_once_is_read_afterwards(trial: Trial) -> None:
 
 def test_a_maker_gets_a_folder_of_its_own_for_raw_files(trial: Trial) -> None:
     folders: list[Path] = []
+
+    def noting(raw: Path) -> Seen:
+        folders.append(raw)
+        return Seen()
+
     for name in ("launch", "application"):
-        once(trial, name, Seen, Maker(lambda raw: folders.append(raw) or Seen()))
+        once(trial, name, Seen, noting)
     assert folders == [trial.raw("launch"), trial.raw("application")]
     assert not any(folder.exists() for folder in folders)  # whether there is one is the maker's business
 
@@ -88,7 +93,9 @@ def test_what_was_not_reached_is_stored_and_raised_again(trial: Trial) -> None:
         (MemoryError(), "MemoryError"),
     ],
 )
-def test_whatever_goes_wrong_is_broken_and_not_tried_again(error: Exception, words: str, trial: Trial) -> None:
+def test_whatever_goes_wrong_is_broken_and_not_tried_again(
+    error: Exception, words: str, trial: Trial
+) -> None:
     make = Maker(raising(error))
     for _ in range(2):
         with pytest.raises(Broken, match=words):

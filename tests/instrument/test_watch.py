@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import stat
@@ -16,6 +17,7 @@ import psutil
 import pytest
 
 from tests.instrument.making import alive
+from tests.instrument.making import gone
 from tests.instrument.making import NEVER
 from tests.instrument.making import pid_in
 from tests.instrument.making import python
@@ -115,7 +117,9 @@ def test_a_hundred_thousand_lines_on_both_streams_do_not_block_it(tmp_path: Path
 
 
 def test_a_closed_stdout_does_not_disturb(tmp_path: Path) -> None:
-    report = run(python(tmp_path, "import os; os.close(1); os.close(2); open('results.jsonl', 'w').write('{}')"))
+    report = run(
+        python(tmp_path, "import os; os.close(1); os.close(2); open('results.jsonl', 'w').write('{}')")
+    )
     assert ending(report) == ("exit", 0, None)
 
 
@@ -202,8 +206,8 @@ def test_a_child_that_ends_with_its_parent_is_not_left_behind(tmp_path: Path) ->
 
 def test_the_deadline_ends_the_whole_tree_also_what_left_its_session(tmp_path: Path) -> None:
     orphan = textwrap.dedent(LEAVERS["an orphan by double fork"])
-    code = f"import os, subprocess, sys, time\nsubprocess.Popen({CHILD.replace('child', 'other')}, start_new_session=True)"
-    code += f"{orphan}\ntime.sleep(600)"
+    other = f"subprocess.Popen({CHILD.replace('child', 'other')}, start_new_session=True)"
+    code = f"import os, subprocess, sys, time\n{other}{orphan}\ntime.sleep(600)"
     report = run(python(tmp_path, code, deadline_s=1.5))
     assert report["ended"] == "deadline"
     assert not alive(pid_in(tmp_path / "child"))
@@ -222,19 +226,24 @@ run(python(Path({folder!r}), {code!r}))
 def whole_family(folder: Path, code: str) -> subprocess.Popen[bytes]:
     """A suite of straw in a process of its own, which has the supervisor run `code`."""
     parent = PARENT.format(root=str(ROOT), folder=str(folder), code=code)
-    return subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(
+        [sys.executable, "-c", parent], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_when_the_suite_is_killed_the_whole_tree_dies(number: signal.Signals, tmp_path: Path) -> None:
-    code = f"import os, subprocess, sys, time\nsubprocess.Popen({CHILD}, start_new_session=True)\n" + saying_pid("pid")
+    code = (
+        f"import os, subprocess, sys, time\nsubprocess.Popen({CHILD}, start_new_session=True)\n"
+        + saying_pid("pid")
+    )
     suite = whole_family(tmp_path, code)
     application, child = pid_in(tmp_path / "pid"), pid_in(tmp_path / "child")
     supervisor = psutil.Process(application).ppid()
     suite.send_signal(number)
     suite.wait(30)
     for pid in (application, child, supervisor):
-        until(lambda pid=pid: not alive(pid))
+        until(functools.partial(gone, pid))
 
 
 def test_when_the_supervisor_is_killed_the_application_dies_and_the_report_says_so(tmp_path: Path) -> None:
@@ -249,6 +258,38 @@ def test_when_the_supervisor_is_killed_the_application_dies_and_the_report_says_
     assert report["error"].startswith("the supervising process died")
     assert (report["returncode"], report["left_behind"], report["memory"]["samples"]) == (None, [], [])
     until(lambda: not alive(pid_in(tmp_path / "pid")))
+
+
+def test_when_the_supervisor_is_killed_what_the_application_had_started_dies_too(tmp_path: Path) -> None:
+    code = (
+        f"import os, subprocess, sys, time\nsubprocess.Popen({CHILD}, start_new_session=True)\n"
+        + saying_pid("pid")
+    )
+    own = psutil.Process()
+    before = {process.pid for process in own.children(recursive=True)}
+
+    def kill() -> None:
+        pid_in(tmp_path / "child")
+        os.kill(psutil.Process(pid_in(tmp_path / "pid")).ppid(), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    report = run(python(tmp_path, code))
+    killer.join()
+    assert report["ended"] == "watcher_died"
+    for name in ("pid", "child"):
+        assert not alive(pid_in(tmp_path / name))
+    assert {process.pid for process in own.children(recursive=True)} <= before
+
+
+def test_processes_that_were_there_before_are_left_alone(tmp_path: Path) -> None:
+    bystander = subprocess.Popen([sys.executable, "-I", "-c", WAIT])
+    try:
+        assert ending(run(request(tmp_path, "/bin/true"))) == ("exit", 0, None)
+        assert alive(bystander.pid)
+    finally:
+        bystander.kill()
+        bystander.wait()
 
 
 def test_when_whoever_shows_progress_fails_nothing_stays_behind(tmp_path: Path) -> None:
@@ -269,7 +310,11 @@ def test_a_command_that_no_process_can_have_is_a_report_too(tmp_path: Path) -> N
 @pytest.mark.parametrize("where", ["itself", "a child"])
 def test_the_peak_of_memory_is_at_least_what_was_used(where: str, tmp_path: Path) -> None:
     use = "data = bytearray(150 << 20); import time; time.sleep(0.5)"
-    code = use if where == "itself" else f"import subprocess, sys; subprocess.run([sys.executable, '-I', '-c', {use!r}])"
+    code = (
+        use
+        if where == "itself"
+        else f"import subprocess, sys; subprocess.run([sys.executable, '-I', '-c', {use!r}])"
+    )
     memory = run(python(tmp_path, code))["memory"]
     assert 150 << 20 <= memory["peak_resident_bytes"] < 600 << 20
     assert memory["samples"]

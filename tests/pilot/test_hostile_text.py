@@ -40,9 +40,9 @@ class Elements(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._inside = tag
-        handlers = [name for name, value in attrs if name.startswith("on") and MARK in (value or "")]
-        outside = [name for name, value in attrs if name in ("src", "href") and value == "x"]
-        if handlers or outside or tag == "img":
+        ours = [name for name, value in attrs if name.startswith("on") and MARK in (value or "")]
+        ours += [name for name, value in attrs if name in ("src", "href") and value == "x"]
+        if ours or (tag == "img" and ("alt", MARK) in attrs):
             self.found.append(f"<{tag} {attrs}>"[:200])
 
     def handle_endtag(self, tag: str) -> None:

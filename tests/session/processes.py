@@ -93,7 +93,7 @@ def command_holding(bench: Bench, word: str) -> psutil.Process | None:
 
 
 def application(bench: Bench) -> psutil.Process | None:
-    return command_holding(bench, "app.py")
+    return command_holding(bench, "results.jsonl")
 
 
 def supervisor(bench: Bench) -> psutil.Process | None:

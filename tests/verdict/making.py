@@ -63,7 +63,11 @@ def outcome(check: PlannedCheck, status: Status = "passed", *claims: Claim, **mo
     usual = {"passed": [claimed()], "failed": [claimed(False)]}.get(status, [])
     message = None if status == "passed" else f"{status} message of {check.id}"
     return Outcome(
-        nodeid=check.nodeid, status=status, claims=list(claims) or usual, message=more.pop("message", message), **more
+        nodeid=check.nodeid,
+        status=status,
+        claims=list(claims) or usual,
+        message=more.pop("message", message),
+        **more,
     )
 
 

@@ -128,7 +128,9 @@ def test_what_leaves_it_undecided_is_named_in_reason_and_conditions(given: Facts
 
 
 def test_an_objection_fails_its_check_with_its_own_words() -> None:
-    verdict = decide(facts(objections=[Objection("end_of_trial.copied", "one"), Objection("end_of_trial.copied", "two")]))
+    verdict = decide(
+        facts(objections=[Objection("end_of_trial.copied", "one"), Objection("end_of_trial.copied", "two")])
+    )
     check = result(verdict, "end_of_trial.copied")
     assert (check.status, check.message, check.decision) == ("failed", "one; two", "fix")
     assert verdict.first_error is not None
@@ -137,9 +139,17 @@ def test_an_objection_fails_its_check_with_its_own_words() -> None:
 
 @pytest.mark.parametrize(
     ("status", "becomes"),
-    [("passed", "failed"), ("not_run", "failed"), ("not_reached", "failed"), ("broken", "broken"), ("failed", "failed")],
+    [
+        ("passed", "failed"),
+        ("not_run", "failed"),
+        ("not_reached", "failed"),
+        ("broken", "broken"),
+        ("failed", "failed"),
+    ],
 )
-def test_an_objection_turns_what_had_not_failed_and_leaves_what_broke(status: Status, becomes: Status) -> None:
+def test_an_objection_turns_what_had_not_failed_and_leaves_what_broke(
+    status: Status, becomes: Status
+) -> None:
     given = turned("inputs.manifest", status)
     objected = Facts(**{**given.__dict__, "objections": [Objection("inputs.manifest", "seen later")]})
     check = result(decide(objected), "inputs.manifest")

@@ -31,7 +31,11 @@ def failing(*checks: str, status: Status = "failed") -> list[str]:
     for check in checks:
         given = with_outcome(given, check, outcome(plan_of(check), status))
     first = decide(given).first_error
-    return [] if first is None else [first.check, *failing(*(c for c in checks if c != first.check), status=status)]
+    return (
+        []
+        if first is None
+        else [first.check, *failing(*(c for c in checks if c != first.check), status=status)]
+    )
 
 
 @pytest.mark.parametrize("status", ["failed", "broken"])
@@ -43,6 +47,14 @@ def test_the_first_error_does_not_depend_on_where_the_plan_names_it() -> None:
     plan = list(reversed(PLAN))
     given = facts(plan=plan, outcomes=[outcome(check, "failed") for check in plan])
     assert decide(given).first_error == decide(replace(given, plan=PLAN)).first_error
+
+
+def test_a_rung_outside_launch_comes_after_all_of_launch() -> None:
+    early, late = planned("results.odd", step="interpreter"), planned("launch.late")
+    given = facts(plan=[early, late], outcomes=[outcome(early, "failed"), outcome(late, "failed")])
+    first = decide(given).first_error
+    assert first is not None
+    assert first.check == "launch.late"
 
 
 def test_launch_checks_without_a_rung_come_after_the_ladder_in_the_order_of_declaration() -> None:
@@ -121,7 +133,9 @@ def test_every_failure_is_a_condition_and_the_reason_counts_the_others() -> None
 
 
 def test_failures_and_what_stayed_open_beside_them_are_both_conditions() -> None:
-    given = replace(with_outcome(facts(), "results.file", outcome(plan_of("results.file"), "failed")), trouble=["t"])
+    given = replace(
+        with_outcome(facts(), "results.file", outcome(plan_of("results.file"), "failed")), trouble=["t"]
+    )
     given = with_outcome(given, "memory.peak")
     assert decide(given).conditions == [
         "results.file: failed message of results.file", "open: t", "open: memory.peak did not run",
@@ -142,7 +156,9 @@ def test_a_failed_check_shows_the_claims_that_do_not_hold_and_names_their_docume
 
 def test_a_passed_check_shows_all_its_claims_and_no_message() -> None:
     check = plan_of("results.file")
-    passed = outcome(check, "passed", claimed(required="a", found="b"), claimed(required="c", found="d"), message="x")
+    passed = outcome(
+        check, "passed", claimed(required="a", found="b"), claimed(required="c", found="d"), message="x"
+    )
     shown = result(decide(with_outcome(facts(), check.id, passed)), check.id)
     assert (shown.required, shown.found, shown.message, shown.decision) == ("a; c", "b; d", None, None)
 
@@ -165,7 +181,9 @@ WORST_OF_TWO = [
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(("one", "other", "worst"), WORST_OF_TWO)
-def test_of_two_reports_of_one_node_the_worst_counts(one: Status, other: Status, worst: Status, turned: bool) -> None:
+def test_of_two_reports_of_one_node_the_worst_counts(
+    one: Status, other: Status, worst: Status, turned: bool
+) -> None:
     check = plan_of("results.file")
     reports = [outcome(check, one), outcome(check, other)]
     given = with_outcome(facts(), check.id, *(reversed(reports) if turned else reports))
@@ -204,7 +222,9 @@ def test_criteria_stand_in_the_order_of_the_table_and_only_those_with_checks() -
 def test_carried_evidence_is_named_at_the_checks_that_stand_on_it() -> None:
     verdict = decide(facts(carried={"launch.driver": "t0"}))
     assert verdict.decision == "go"
-    assert {check.id: check.carried_from for check in verdict.checks() if check.carried_from} == {"launch.driver": "t0"}
+    assert {check.id: check.carried_from for check in verdict.checks() if check.carried_from} == {
+        "launch.driver": "t0"
+    }
 
 
 def test_one_change_at_a_time_needs_no_advisory_and_two_are_named_in_one() -> None:
@@ -231,6 +251,8 @@ def test_what_it_was_given_to_show_is_shown() -> None:
 
 def test_decisions_are_shown_for_failures_alone() -> None:
     given = with_outcome(facts(), "results.file", outcome(plan_of("results.file"), "failed"))
-    given = with_outcome(given, "inputs.manifest", outcome(plan_of("inputs.manifest"), "broken", claimed(False)))
+    given = with_outcome(
+        given, "inputs.manifest", outcome(plan_of("inputs.manifest"), "broken", claimed(False))
+    )
     decisions = {check.id: check.decision for check in decide(given).checks() if check.decision}
     assert decisions == {"results.file": "reconfigure"}

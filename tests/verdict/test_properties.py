@@ -115,7 +115,10 @@ def test_turning_a_pass_into_anything_else_never_improves_it(given_facts: Facts,
     if passes:
         turned = data.draw(st.sampled_from(passes))
         status = data.draw(st.sampled_from(STATUSES[1:]))
-        outcomes = [one.model_copy(update={"status": status}) if one == turned else one for one in given_facts.outcomes]
+        outcomes = [
+            one.model_copy(update={"status": status}) if one == turned else one
+            for one in given_facts.outcomes
+        ]
         assert_no_better(given_facts, replace(given_facts, outcomes=outcomes))
 
 
@@ -139,7 +142,7 @@ def test_adding_an_objection_trouble_a_selection_or_an_interruption_never_improv
     there = getattr(given_facts, kind)
     added = DOUBTS[kind]
     more = [*there, *added] if isinstance(added, list) else added
-    assert_no_better(given_facts, replace(given_facts, **{kind: more}))
+    assert_no_better(given_facts, Facts(**{**given_facts.__dict__, kind: more}))
 
 
 @quick

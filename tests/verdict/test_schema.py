@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import math
 import re
@@ -73,7 +74,14 @@ def problems(value: Any, of: dict[str, Any], whole: dict[str, Any], at: str = "$
     }  # fmt: skip
     assert not unknown, f"the test does not know {unknown}"
     found = []
-    kinds: dict[str, Any] = {"object": dict, "array": list, "string": str, "null": type(None), "integer": int, "number": (int, float)}
+    kinds: dict[str, Any] = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "null": type(None),
+        "integer": int,
+        "number": (int, float),
+    }
     if "type" in of and (not isinstance(value, kinds[of["type"]]) or isinstance(value, bool)):
         return [f"{at}: no {of['type']}"]
     if "enum" in of and value not in of["enum"]:
@@ -91,7 +99,11 @@ def problems(value: Any, of: dict[str, Any], whole: dict[str, Any], at: str = "$
             elif others is False:
                 found.append(f"{at}: {key} is unknown")
     if isinstance(value, list):
-        found += [problem for n, item in enumerate(value) for problem in problems(item, of["items"], whole, f"{at}[{n}]")]
+        found += [
+            problem
+            for n, item in enumerate(value)
+            for problem in problems(item, of["items"], whole, f"{at}[{n}]")
+        ]
     return found
 
 
@@ -99,7 +111,7 @@ def accepted(value: Any) -> bool:
     """By jsonschema where it is installed, and by the few lines above everywhere."""
     ours = not problems(value, schema(), schema())
     try:
-        import jsonschema
+        jsonschema: Any = importlib.import_module("jsonschema")
     except ImportError:
         return ours
     theirs = bool(jsonschema.Draft202012Validator(schema()).is_valid(value))
