@@ -72,6 +72,8 @@ def advisories(trial: Trial) -> list[str]:
                 said.append(
                     f"the application printed {stream.bytes >> 20} MiB to {name}; the planned volume multiplies that"
                 )
+    if trial.record.scope == "rehearsal":
+        said.append("a rehearsal asks nothing about the number and the model of the cards")
     said.append("not examined by this suite: memory peak against the planned volume, resuming, training")
     said.append("twelve documents verify a procedure; they do not predict a campaign")
     return said

@@ -100,6 +100,8 @@ class Claims:
         __tracebackhide__ = True
         if type(holds) is not bool:
             raise TypeError(f"a claim must be True or False, not {type(holds).__name__}")
+        if isinstance(documents, str):
+            raise TypeError("documents is a list of identifiers, and a text would be taken for its letters")
         named = [_wire(document) for document in documents]
         self._said.append(
             Claim(
@@ -181,7 +183,7 @@ def _wire(text: object) -> str:
 
 def _shown(text: str) -> str:
     """For a terminal: what an application or an identifier says moves no cursor and turns no text around."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def _some(values: list[str], most: int = 12) -> str:

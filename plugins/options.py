@@ -75,6 +75,10 @@ def asked(config: pytest.Config) -> Asked | None:
             raise pytest.UsageError(f"{argument}: found nothing there; wanted a suite, or a part of one")
         suite = next((name for name in SUITES if _is_below(path, config.rootpath / "suites" / name)), None)
         if suite is None:
+            if any(_is_below((config.rootpath / "suites" / name).resolve(), path) for name in SUITES):
+                raise pytest.UsageError(
+                    f"{argument}: found a folder above a suite; wanted suites/{SUITES[0]}"
+                )
             outside.append(argument)
         else:
             within[argument] = (suite, path)

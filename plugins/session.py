@@ -46,6 +46,7 @@ from plugins.outcomes import Outcomes
 from plugins.verdict import decide
 from plugins.verdict import EXIT_STATUS
 from plugins.verdict import Facts
+from plugins.verdict import PlannedCheck
 from plugins.verdict_file import Verdict
 
 _INPUT = "gpu_pilot"
@@ -182,7 +183,7 @@ class Controller:
 
             self.config.stash[metadata_key].clear()  # it holds values of environment variables
         try:  # what -k and -m ask for is only read where items are; in a worker a mistake in it ends pytest itself
-            mark = self.config.pluginmanager.get_plugin("mark")
+            mark: Any = self.config.pluginmanager.get_plugin("mark")
             mark.pytest_collection_modifyitems(items=[], config=self.config)
         except pytest.UsageError:
             self._forget()
@@ -291,7 +292,7 @@ class Controller:
 
     def _facts(self) -> Facts:
         trial, record = self.trial, self.trial.record
-        checks = self.planner.checks or plan.read(self.plan_file.parent)
+        checks = self.planner.checks or self._plan_of_workers()
         facts = Facts(
             trial=trial.name,
             scope=record.scope,
@@ -313,6 +314,13 @@ class Controller:
         if self.uncollected:
             return facts  # whoever judged the copy met the same and reached no check: no fault of the copy
         return Facts(**{**facts.__dict__, "objections": closing.objections(trial, facts)})
+
+    def _plan_of_workers(self) -> list[PlannedCheck]:
+        try:
+            return plan.read(self.plan_file.parent)
+        except InputError as error:
+            self._doubt(str(error))
+            return []
 
     def _carried(self, checks: list[Any]) -> dict[str, str]:
         origin = {}

@@ -84,5 +84,5 @@ def _field(terminal: pytest.TerminalReporter, name: str, text: str) -> None:
 
 def _one_line(text: str, most: int) -> str:
     """Printable and short: a document's id or an application's words may hold anything, escape sequences too."""
-    plain = "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
+    plain = "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in text)
     return plain if len(plain) <= most else plain[: most - 1] + "…"

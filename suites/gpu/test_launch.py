@@ -5,7 +5,6 @@ A successful import of torch proves no GPU computation; a simple computation val
 
 from __future__ import annotations
 
-import os.path
 import re
 from typing import Any
 
@@ -133,9 +132,10 @@ def test_there_are_as_many_cards_as_the_order_says(
 ) -> None:
     _need(launch, "compute", claim)  # what torch could not reach is no fault of the delivery
     seen, there = len(launch.devices), len(inventory.cards)
-    hidden = there == order.cards
+    hidden = there == order.cards != seen
+    # a card that only torch sees would be in no parametrised check; one may, where no library answers
     claim(
-        seen == order.cards,
+        seen == order.cards and seen <= max(there, 1),
         required=f"{order.cards} card{'' if order.cards == 1 else 's'}",
         found=f"{seen} in the application's interpreter, {there} on the machine",
         decision="fix" if hidden or seen > order.cards else None,
@@ -265,5 +265,5 @@ def test_the_application_ran_in_the_interpreter_that_was_examined(
         bool(ran) and not others,
         required=f"{examined}" if asked else f"no Python but {examined}",
         found=", ".join(application.interpreters)
-        or f"no Python: {os.path.basename(str(application.executable))}",
+        or f"no Python: {str(application.executable).rpartition('/')[2]}",
     )

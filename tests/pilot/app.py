@@ -41,9 +41,9 @@ class Job:
             with open(self.path(document["id"]), encoding="utf-8") as stream:
                 number = int(stream.read().split()[1].strip("."))
         except UnicodeDecodeError as error:
-            return self.rejected(document["id"], "not UTF-8 at byte %d" % error.start)
+            return self.rejected(document["id"], f"not UTF-8 at byte {error.start}")
         except OSError as error:
-            return self.rejected(document["id"], "unreadable: %s" % error.strerror)
+            return self.rejected(document["id"], f"unreadable: {error.strerror}")
         return self.accepted(document["id"], CATEGORIES[number % 5])
 
     def accepted(self, identifier, category):
@@ -141,7 +141,11 @@ def loses_a_worker(job):
     """One of its workers dies with the last document; it goes on, prints success and exits 0."""
     with open(job.results, "x", encoding="utf-8") as stream:
         for document in job.documents:
-            code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)" if document is job.documents[-1] else ""
+            code = (
+                "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+                if document is job.documents[-1]
+                else ""
+            )
             if subprocess.call([sys.executable, "-c", code]) == 0:
                 stream.write(json.dumps(job.record(document)) + "\n")
     print("done")
@@ -218,12 +222,6 @@ def long_note(job, megabytes):
     records = job.records()
     records[4]["note"] = "x" * (int(megabytes) << 20)
     job.write(records)
-
-
-@behaviour
-def many_lines(job, count):
-    records = job.records()
-    job.write(records + [records[0]] * (int(count) - len(records)))
 
 
 @behaviour
@@ -371,7 +369,9 @@ def leaves_a_child(job):
 def leaves_a_session(job):
     """A child in a session of its own, with streams of its own."""
     null = subprocess.DEVNULL
-    subprocess.Popen([sys.executable, "-c", _LINGERS], start_new_session=True, stdin=null, stdout=null, stderr=null)
+    subprocess.Popen(
+        [sys.executable, "-c", _LINGERS], start_new_session=True, stdin=null, stdout=null, stderr=null
+    )
     healthy(job)
 
 
@@ -433,7 +433,7 @@ def writes_to(job, *paths):
     given = {"trial": job.trial, "staged": job.folder, "output": os.path.dirname(job.results)}
     for path in paths:
         for name, folder in given.items():
-            path = path.replace("<%s>" % name, folder)
+            path = path.replace(f"<{name}>", folder)
         with open(path, "a", encoding="utf-8") as stream:
             stream.write("more\n")
 

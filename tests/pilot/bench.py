@@ -103,8 +103,12 @@ class Bench:
         name = file or f"{identifier}.txt"
         (self.documents / name).write_bytes(data)
         entry: dict[str, Any] = {
-            "id": identifier, "file": name, "sha256": sums.of_bytes(data), "bytes": len(data), "valid": category is not None,
-        }  # fmt: skip
+            "id": identifier,
+            "file": name,
+            "sha256": sums.of_bytes(data),
+            "bytes": len(data),
+        }
+        entry["valid"] = category is not None
         if category is not None:
             entry["category"] = category
         self.entries.append(entry)
@@ -137,7 +141,9 @@ class Bench:
         return self.project
 
     def write(self) -> None:
-        (self.documents / "manifest.json").write_text(json.dumps({"documents": self.entries}, ensure_ascii=False))
+        (self.documents / "manifest.json").write_text(
+            json.dumps({"documents": self.entries}, ensure_ascii=False)
+        )
         (self.folder / "pilot.json").write_text(json.dumps(self.parameters, ensure_ascii=False))
         (self.folder / "order.json").write_text(json.dumps(self.order))
         for name, data in self.raw.items():
@@ -174,7 +180,9 @@ class Bench:
             timeout=120,
         )
         latest = self._latest()
-        return self.look(end.returncode, end.stdout.decode("utf-8", "replace"), latest if latest != before else None)
+        return self.look(
+            end.returncode, end.stdout.decode("utf-8", "replace"), latest if latest != before else None
+        )
 
     def look(self, exit_status: int, output: str, name: str | None) -> Run:
         trial = self.reports / name if name else None

@@ -40,7 +40,6 @@ class Fault:
     decision: Decision = "fix"
     twin: str | None = None
     device: str = "cpu"
-    options: tuple[str, ...] = ()
     look: Look | None = None
 
 

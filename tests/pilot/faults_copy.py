@@ -9,8 +9,8 @@ from tests.pilot.bench import Bench
 from tests.pilot.bench import Change
 from tests.pilot.bench import Run
 from tests.pilot.entries import Fault
-from tests.pilot.entries import Twin
 from tests.pilot.entries import mounted
+from tests.pilot.entries import Twin
 from tests.pilot.entries import written
 
 COPIED = "end_of_trial.copied"
@@ -62,21 +62,24 @@ def _complete(bench: Bench, run: Run) -> None:
 
 
 FAULTS = [
-    Fault("no-place-for-the-copy", _nowhere, COPIED, ("a copy of the whole trial in copy_to", "no copy target configured")),
-    Fault("a-full-place", mounted("copies", "size=48k"), COPIED, ("a copy of the whole trial", "No space left on device"),
-          twin="a-place-on-another-file-system", look=_no_verdict_there),
-    Fault("a-place-that-fills-up-at-the-very-end", mounted("copies", "size=180k"), COPIED, ("No space left on device",),
-          twin="a-place-on-another-file-system", look=_no_verdict_there),
-    Fault("a-place-without-room-for-more-names", mounted("copies", "nr_inodes=8"), COPIED, ("No space left on device",),
-          twin="a-place-on-another-file-system", look=_no_verdict_there),
-    Fault("a-read-only-place", mounted("copies", "ro"), COPIED, ("Read-only file system",), twin="a-place-on-another-file-system",
-          look=_no_verdict_there),
+    Fault("no-place-for-the-copy", _nowhere, COPIED,
+        ("a copy of the whole trial in copy_to", "no copy target configured")),
+    Fault("a-full-place", mounted("copies", "size=48k"), COPIED,
+        ("a copy of the whole trial", "No space left on device"), twin="a-place-on-another-file-system",
+        look=_no_verdict_there),
+    Fault("a-place-that-fills-up-at-the-very-end", mounted("copies", "size=180k"), COPIED,
+        ("No space left on device",), twin="a-place-on-another-file-system", look=_no_verdict_there),
+    Fault("a-place-without-room-for-more-names", mounted("copies", "nr_inodes=8"), COPIED,
+        ("No space left on device",), twin="a-place-on-another-file-system", look=_no_verdict_there),
+    Fault("a-read-only-place", mounted("copies", "ro"), COPIED, ("Read-only file system",),
+        twin="a-place-on-another-file-system", look=_no_verdict_there),
     Fault("a-place-that-is-missing", _to("storage/copies"), COPIED, ("storage does not exist",)),
     Fault("a-place-that-is-a-file", _a_file, COPIED, ("copies is not a folder",)),
     Fault("a-place-below-a-file", _below_a_file, COPIED, ("storage does not exist",)),
-    Fault("a-place-that-is-a-dangling-link", _a_link_to_nothing, COPIED, ("copies",), twin="a-place-behind-a-link"),
+    Fault("a-place-that-is-a-dangling-link", _a_link_to_nothing, COPIED, ("copies",),
+        twin="a-place-behind-a-link"),
     Fault("a-place-inside-the-trial", _a_link_into_the_trial, COPIED, ("lies inside the trial itself",),
-          twin="a-place-behind-a-link"),
+        twin="a-place-behind-a-link"),
 ]  # fmt: skip
 
 TWINS = [

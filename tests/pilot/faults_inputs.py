@@ -8,13 +8,13 @@ import shutil
 from collections.abc import Callable
 from typing import Any
 
-from tests.pilot.bench import CATEGORIES
 from tests.pilot.bench import Bench
+from tests.pilot.bench import CATEGORIES
 from tests.pilot.bench import Change
-from tests.pilot.entries import Fault
-from tests.pilot.entries import Twin
 from tests.pilot.entries import all_of
+from tests.pilot.entries import Fault
 from tests.pilot.entries import raw
+from tests.pilot.entries import Twin
 from tests.pilot.entries import written
 from tests.pilot.faults_results import COMPOSED
 from tests.pilot.faults_results import DECOMPOSED
@@ -152,66 +152,74 @@ def _hidden(name: str) -> Change:
 READABLE = "inputs.readable_files"
 _FILES = [
     Fault("a-hidden-file", _hidden(".DS_Store"), "inputs.nothing_unnamed", ("no other file", ".DS_Store")),
-    Fault("a-hidden-file-of-a-document", _hidden("._doc-05.txt"), "inputs.nothing_unnamed", ("._doc-05.txt",)),
     Fault("a-file-in-a-hidden-folder", _hidden(".git/config"), "inputs.nothing_unnamed", (".git/config",)),
     Fault("a-file-that-nobody-named", _hidden("doc-13.txt"), "inputs.nothing_unnamed", ("doc-13.txt",)),
     Fault("a-link-to-a-folder", _linked_folder, "inputs.nothing_unnamed", ("found more",)),
-    Fault("a-link-that-leaves-the-folder", _outside, READABLE, ("regular files inside", "doc-05.txt leaves the folder"), ("doc-05",)),
-    Fault("a-path-that-leaves-the-folder", _dotted, READABLE, ("../doc-05.txt leaves the folder",), ("doc-05",),
-          twin="documents-in-folders"),
-    Fault("an-absolute-path", _absolute, READABLE, ("doc-05.txt leaves the folder",), ("doc-05",), twin="documents-in-folders"),
+    Fault("a-link-that-leaves-the-folder", _outside, READABLE,
+        ("regular files inside", "doc-05.txt leaves the folder"), ("doc-05",)),
+    Fault("a-path-that-leaves-the-folder", _dotted, READABLE, ("../doc-05.txt leaves the folder",),
+        ("doc-05",), twin="documents-in-folders"),
+    Fault("an-absolute-path", _absolute, READABLE, ("doc-05.txt leaves the folder",), ("doc-05",),
+        twin="documents-in-folders"),
     Fault("a-link-inside-the-folder", _inward_link, READABLE, ("doc-05.txt is: link",), ("doc-05",)),
-    Fault("a-file-that-is-missing", _unlink, READABLE, ("12 regular files", "doc-05.txt is: missing"), ("doc-05",)),
+    Fault("a-file-that-is-missing", _unlink, READABLE, ("12 regular files", "doc-05.txt is: missing"),
+        ("doc-05",)),
     Fault("a-document-that-is-a-folder", _become_a_folder, READABLE, ("doc-05.txt is: folder",), ("doc-05",)),
     Fault("a-document-that-is-a-pipe", _become_a_pipe, READABLE, ("doc-05.txt is: other",), ("doc-05",)),
-    Fault("a-file-name-that-holds-nul", _entry("doc-05", file="doc-05\x00.txt"), READABLE, ("leaves the folder",), ("doc-05",)),
-    Fault("another-document-than-the-manifest-means", _edited, "inputs.sums", ("sha256 and size as in", "1 differ"), ("doc-05",)),
-    Fault("another-size-than-the-manifest-says", _entry("doc-05", bytes=7), "inputs.sums", ("1 differ",), ("doc-05",)),
+    Fault("a-file-name-that-holds-nul", _entry("doc-05", file="doc-05\x00.txt"), READABLE,
+        ("leaves the folder",), ("doc-05",)),
+    Fault("another-document-than-the-manifest-means", _edited, "inputs.sums",
+        ("sha256 and size as in", "1 differ"), ("doc-05",)),
     Fault("all-documents-of-one-length", _same_length, "inputs.several_lengths",
-          ("at least three lengths", "1 lengths from 400 to 400 bytes")),
+        ("at least three lengths", "1 lengths from 400 to 400 bytes")),
 ]  # fmt: skip
 
 _MANIFEST = [
-    Fault("eleven-documents", _eleven, "inputs.expected_number", ("12 documents", "11 in the manifest"), twin="eleven-as-expected"),
+    Fault("eleven-documents", _eleven, "inputs.expected_number", ("12 documents", "11 in the manifest"),
+        twin="eleven-as-expected"),
     Fault("thirteen-documents", _thirteen, "inputs.expected_number", ("12 documents", "13 in the manifest"),
-          twin="thirteen-as-expected"),
-    Fault("no-documents", raw(MANIFEST, b'{"documents": []}'), "inputs.expected_number", ("12 documents", "0 in the manifest")),
-    Fault("an-id-twice", _named(doc_05="doc-04"), "inputs.unique_identifiers", ("12 different", "11 different"), ("doc-04",)),
-    Fault("an-empty-id", _named(doc_05=" "), "inputs.unique_identifiers", ("none empty", "an empty one among them")),
-    Fault("ids-that-collide-when-normalised", _named(doc_05=COMPOSED, doc_06=DECOMPOSED), "inputs.distinct_identifiers",
-          ("stay different after NFKC", r"'re\u0301sume\u0301-05' = 'r\xe9sum\xe9-05'"), (COMPOSED, DECOMPOSED),
-          twin="an-id-outside-ascii"),
-    Fault("ids-that-differ-by-case", _named(doc_05="Doc-04"), "inputs.distinct_identifiers", ("'Doc-04' = 'doc-04'",),
-          ("Doc-04", "doc-04")),
-    Fault("ids-that-differ-by-a-space", _named(doc_05="doc-04 "), "inputs.distinct_identifiers", ("'doc-04' = 'doc-04 '",),
-          ("doc-04", "doc-04 ")),
-    Fault("a-file-named-twice", _file_named_twice, "inputs.each_file_once", ("a file of its own", "doc-05.txt"), ("doc-05", "doc-06")),
+        twin="thirteen-as-expected"),
+    Fault("no-documents", raw(MANIFEST, b'{"documents": []}'), "inputs.expected_number",
+        ("12 documents", "0 in the manifest")),
+    Fault("an-id-twice", _named(doc_05="doc-04"), "inputs.unique_identifiers",
+        ("12 different", "11 different"), ("doc-04",)),
+    Fault("ids-that-collide-when-normalised", _named(doc_05=COMPOSED, doc_06=DECOMPOSED),
+        "inputs.distinct_identifiers",
+        ("stay different after NFKC", r"'re\u0301sume\u0301-05' = 'r\xe9sum\xe9-05'"), (COMPOSED, DECOMPOSED),
+        twin="an-id-outside-ascii"),
+    Fault("ids-that-differ-by-case", _named(doc_05="Doc-04"), "inputs.distinct_identifiers",
+        ("'Doc-04' = 'doc-04'",), ("Doc-04", "doc-04")),
+    Fault("ids-that-differ-by-a-space", _named(doc_05="doc-04 "), "inputs.distinct_identifiers",
+        ("'doc-04' = 'doc-04 '",), ("doc-04", "doc-04 ")),
+    Fault("a-file-named-twice", _file_named_twice, "inputs.each_file_once",
+        ("a file of its own", "doc-05.txt"), ("doc-05", "doc-06")),
     Fault("no-invalid-case-reserved", _all_valid, "inputs.invalid_reserved",
-          ("at least one document reserved as invalid", "0 invalid, 12 valid")),
-    Fault("nothing-but-invalid-cases", _all_invalid, "inputs.invalid_reserved", ("at least one valid", "12 invalid, 0 valid")),
-    Fault("an-expected-category-outside-the-list", _entry("doc-05", category="memo"), "inputs.categories_allowed",
-          ("one of invoice, contract", "found memo"), ("doc-05",)),
-    Fault("a-category-expected-of-the-invalid-case", _entry("doc-12", category="invoice"), "inputs.categories_allowed",
-          ("for invalid ones none", "invoice"), ("doc-12",)),
+        ("at least one document reserved as invalid", "0 invalid, 12 valid")),
+    Fault("nothing-but-invalid-cases", _all_invalid, "inputs.invalid_reserved",
+        ("at least one valid", "12 invalid, 0 valid")),
+    Fault("an-expected-category-outside-the-list", _entry("doc-05", category="memo"),
+        "inputs.categories_allowed", ("one of invoice, contract", "found memo"), ("doc-05",)),
+    Fault("a-category-expected-of-the-invalid-case", _entry("doc-12", category="invoice"),
+        "inputs.categories_allowed", ("for invalid ones none", "invoice"), ("doc-12",)),
 ]  # fmt: skip
 
 READ = "inputs.manifest"
 _TEXT = [
-    Fault("a-manifest-that-is-missing", lambda bench: bench.parameters["documents"].update(manifest="/nonexistent/manifest.json"),
-          READ, ("/nonexistent/manifest.json as strict JSON", "No such file or directory")),
-    Fault("a-manifest-that-is-no-json", raw(MANIFEST, b"id;file\ndoc-01;doc-01.txt\n"), READ, ("strict JSON", "line 1 column 1")),
-    Fault("a-manifest-that-is-torn", _manifest(lambda text: text[:-40]), READ, ("strict JSON", "line 1 column")),
-    Fault("a-manifest-that-is-empty", raw(MANIFEST, b""), READ, ("expecting value",)),
-    Fault("a-manifest-with-a-byte-order-mark", _manifest(lambda text: "\ufeff" + text), READ, ("byte order mark",)),
-    Fault("a-manifest-in-latin-1", raw(MANIFEST, '{"documents": "caf\u00e9"}'.encode("latin-1")), READ, ("bytes that are not UTF-8",)),
-    Fault("a-manifest-that-is-a-list", _manifest(lambda text: text[len('{"documents": ') : -1]), READ, ("found a list",)),
-    Fault("a-manifest-with-a-key-twice", _manifest(lambda text: text.replace('"valid"', '"id": "doc-99", "valid"', 1)), READ,
-          ("the key 'id' twice",)),
+    Fault("a-manifest-that-is-missing",
+        lambda bench: bench.parameters["documents"].update(manifest="/nonexistent/manifest.json"), READ,
+        ("/nonexistent/manifest.json as strict JSON", "No such file or directory")),
+    Fault("a-manifest-that-is-no-json", raw(MANIFEST, b"id;file\ndoc-01;doc-01.txt\n"), READ,
+        ("strict JSON", "line 1 column 1")),
+    Fault("a-manifest-with-a-key-twice",
+        _manifest(lambda text: text.replace('"valid"', '"id": "doc-99", "valid"', 1)), READ,
+        ("the key 'id' twice",)),
     Fault("a-manifest-with-an-unknown-key", _entry("doc-05", label="invoice"), READ,
-          ("documents.4.label", "a key that is not known here")),
+        ("documents.4.label", "a key that is not known here")),
     Fault("a-manifest-without-a-key", _without_valid, READ, ("documents.4.valid", "found nothing")),
-    Fault("a-manifest-with-a-number-for-an-id", _entry("doc-05", id=5), READ, ("documents.4.id", "found 5", "a valid string")),
-    Fault("a-manifest-with-text-for-valid", _entry("doc-05", valid="true"), READ, ("documents.4.valid", "found 'true'")),
+    Fault("a-manifest-with-a-number-for-an-id", _entry("doc-05", id=5), READ,
+        ("documents.4.id", "found 5", "a valid string")),
+    Fault("a-manifest-with-text-for-valid", _entry("doc-05", valid="true"), READ,
+        ("documents.4.valid", "found 'true'")),
 ]  # fmt: skip
 
 FAULTS = [*_FILES, *_MANIFEST, *_TEXT]

@@ -9,15 +9,15 @@ import pytest
 
 from fixtures import inventory
 from plugins.verdict_file import Decision
-from tests.pilot.bench import STUBS
 from tests.pilot.bench import Bench
 from tests.pilot.bench import Change
 from tests.pilot.bench import Run
-from tests.pilot.entries import ORDERED
-from tests.pilot.entries import Fault
-from tests.pilot.entries import Twin
+from tests.pilot.bench import STUBS
 from tests.pilot.entries import all_of
 from tests.pilot.entries import cards
+from tests.pilot.entries import Fault
+from tests.pilot.entries import ORDERED
+from tests.pilot.entries import Twin
 from tests.pilot.entries import written
 
 
@@ -33,7 +33,7 @@ def _torch_for_the_cpu(bench: Bench) -> None:
     """The card is there, and its driver; torch came from the wrong index."""
     bench.pretend_cards(ORDERED)
     stub = (STUBS / "torch" / "__init__.py").read_text()
-    written(bench, "wrong/torch/__init__.py", stub + '\n_cards = []\nversion.cuda = None\n')
+    written(bench, "wrong/torch/__init__.py", stub + "\n_cards = []\nversion.cuda = None\n")
     bench.environment["PYTHONPATH"] = f"{bench.folder / 'wrong'}:{bench.environment['PYTHONPATH']}"
 
 
@@ -79,7 +79,9 @@ def _application_never_began(bench: Bench, run: Run) -> None:
     """What stands above a broken rung is not reached, and costs nothing."""
     assert run.trial is not None
     assert not (run.trial / "evidence" / "application").exists()
-    assert {run.status(f"results.{name}") for name in ("ended_by_itself", "file", "well_formed")} == {"not_reached"}
+    assert {run.status(f"results.{name}") for name in ("ended_by_itself", "file", "well_formed")} == {
+        "not_reached"
+    }
     assert "not reached: launch: " in run.message("results.ended_by_itself")
 
 
@@ -94,54 +96,61 @@ WHOSE_DRIVER: Decision = "reconfigure" if inventory.observe().host.container els
 COMPUTE = "launch.compute[card0]"
 
 _CARDS = [
-    Fault("a-wrong-product", _spoilt("wrong"), COMPUTE, ("within 1e-05", "matmul in float32: 0.5"), decision="reconfigure",
-          device="cuda", twin="the-ordered-card"),
-    Fault("a-product-that-is-nan", _spoilt("nan"), COMPUTE, ("finite, and within", "not finite"), decision="reconfigure",
-          device="cuda", twin="the-ordered-card"),
-    Fault("a-product-of-zeros", _spoilt("zero"), COMPUTE, ("within 1e-05", "matmul in float32: 1.0"), decision="reconfigure",
-          device="cuda", twin="the-ordered-card"),
-    Fault("another-card-than-ordered", cards("NVIDIA H100 80GB HBM3"), "launch.card_model", (ORDERED, "NVIDIA H100 80GB HBM3"),
-          decision="reconfigure", device="cuda", twin="the-ordered-card"),
-    Fault("another-form-of-the-card", all_of(cards("NVIDIA H200 NVL"), _ordered(card="NVIDIA H200 SXM")), "launch.card_model",
-          ("NVIDIA H200 SXM", "found NVIDIA H200 NVL"), decision="reconfigure", device="cuda", twin="the-ordered-card"),
-    Fault("a-card-whose-name-begins-alike", cards("NVIDIA H20"), "launch.card_model", ("NVIDIA H200", "found NVIDIA H20"),
-          decision="reconfigure", device="cuda", twin="the-ordered-card"),
-    Fault("one-card-of-two-is-another", all_of(cards(ORDERED, "NVIDIA A100"), _ordered(cards=2)), "launch.card_model",
-          ("NVIDIA H200, NVIDIA A100",), decision="reconfigure", device="cuda", twin="two-ordered-cards"),
+    Fault("a-wrong-product", _spoilt("wrong"), COMPUTE, ("within 1e-05", "matmul in float32: 0.5"),
+        decision="reconfigure", device="cuda", twin="the-ordered-card"),
+    Fault("a-product-that-is-nan", _spoilt("nan"), COMPUTE, ("finite, and within", "not finite"),
+        decision="reconfigure", device="cuda", twin="the-ordered-card"),
+    Fault("a-product-of-zeros", _spoilt("zero"), COMPUTE, ("within 1e-05", "matmul in float32: 1.0"),
+        decision="reconfigure", device="cuda", twin="the-ordered-card"),
+    Fault("another-card-than-ordered", cards("NVIDIA H100 80GB HBM3"), "launch.card_model",
+        (ORDERED, "NVIDIA H100 80GB HBM3"), decision="reconfigure", device="cuda", twin="the-ordered-card"),
+    Fault("another-form-of-the-card", all_of(cards("NVIDIA H200 NVL"), _ordered(card="NVIDIA H200 SXM")),
+        "launch.card_model", ("NVIDIA H200 SXM", "found NVIDIA H200 NVL"), decision="reconfigure",
+        device="cuda", twin="the-ordered-card"),
+    Fault("a-card-whose-name-begins-alike", cards("NVIDIA H20"), "launch.card_model",
+        ("NVIDIA H200", "found NVIDIA H20"), decision="reconfigure", device="cuda", twin="the-ordered-card"),
+    Fault("one-card-of-two-is-another", all_of(cards(ORDERED, "NVIDIA A100"), _ordered(cards=2)),
+        "launch.card_model", ("NVIDIA H200, NVIDIA A100",), decision="reconfigure", device="cuda",
+        twin="two-ordered-cards"),
     Fault("fewer-cards-than-ordered", all_of(cards(ORDERED), _ordered(cards=2)), "launch.cards_ordered",
-          ("2 cards", "1 in the application's interpreter, 1 on the machine"), decision="reconfigure", device="cuda",
-          twin="two-ordered-cards"),
+        ("2 cards", "1 in the application's interpreter, 1 on the machine"), decision="reconfigure",
+        device="cuda", twin="two-ordered-cards"),
     Fault("more-cards-than-ordered", cards(ORDERED, ORDERED), "launch.cards_ordered",
-          ("1 card", "2 in the application's interpreter, 2 on the machine"), device="cuda", twin="the-ordered-card"),
+        ("1 card", "2 in the application's interpreter, 2 on the machine"), device="cuda",
+        twin="the-ordered-card"),
     Fault("no-card-in-the-order", all_of(cards(ORDERED), _ordered(card=None)), "launch.card_model",
-          ("written in the order", "no card in the order; on the machine: NVIDIA H200"), device="cuda", twin="the-ordered-card",
-          look=_says_to_fill_it_in),
+        ("written in the order", "no card in the order; on the machine: NVIDIA H200"), device="cuda",
+        twin="the-ordered-card", look=_says_to_fill_it_in),
 ]  # fmt: skip
 
 _LADDER = [
-    Fault("cuda-on-a-machine-without-a-driver", _no_card_here, "launch.driver", ("a driver for cuda", "libcuda.so.1"),
-          decision="reconfigure", device="cuda", twin="the-ordered-card", look=_application_never_began),
-    Fault("auto-on-a-machine-without-a-card", _no_card_here, "launch.driver", ("a driver for auto",), decision="reconfigure",
-          device="auto", twin="auto-with-the-ordered-card", look=_application_never_began),
-    Fault("cuda-with-a-driver-and-no-card", cards(), "launch.device", ("required cuda", "failed: "), decision="reconfigure",
-          device="cuda", twin="the-ordered-card", look=_application_never_began),
-    Fault("rocm-on-a-machine-of-another-vendor", cards(ORDERED), "launch.driver", ("a driver for rocm", "/dev/kfd"), decision=WHOSE_DRIVER, device="rocm",
-          twin="the-ordered-card", look=_application_never_began),
-    Fault("torch-for-the-cpu-beside-a-card", _torch_for_the_cpu, "launch.device", ("required cuda", "built for the CPU only"),
-          device="cuda", twin="the-ordered-card", look=_application_never_began),
-    Fault("torch-that-cannot-be-imported", _torch_that("raise ImportError('libcudnn.so.9: cannot open shared object file')"),
-          "launch.torch_imports", ("an import of torch", "ImportError: libcudnn.so.9"), look=_application_never_began),
-    Fault("torch-that-kills-its-process", _torch_that("os.kill(os.getpid(), signal.SIGILL)"), "launch.torch_imports",
-          ("an import of torch", "killed by SIGILL"), look=_application_never_began),
-    Fault("torch-that-leaves-without-a-word", _torch_that("os._exit(0)"), "launch.torch_imports",
-          ("an import of torch", "ended with status 0"), look=_application_never_began),
+    Fault("cuda-on-a-machine-without-a-driver", _no_card_here, "launch.driver",
+        ("a driver for cuda", "libcuda.so.1"), decision="reconfigure", device="cuda", twin="the-ordered-card",
+        look=_application_never_began),
+    Fault("auto-on-a-machine-without-a-card", _no_card_here, "launch.driver", ("a driver for auto",),
+        decision="reconfigure", device="auto", twin="auto-with-the-ordered-card",
+        look=_application_never_began),
+    Fault("cuda-with-a-driver-and-no-card", cards(), "launch.device", ("required cuda", "failed: "),
+        decision="reconfigure", device="cuda", twin="the-ordered-card", look=_application_never_began),
+    Fault("rocm-on-a-machine-of-another-vendor", cards(ORDERED), "launch.driver",
+        ("a driver for rocm", "/dev/kfd"), decision=WHOSE_DRIVER, device="rocm", twin="the-ordered-card",
+        look=_application_never_began),
+    Fault("torch-for-the-cpu-beside-a-card", _torch_for_the_cpu, "launch.device",
+        ("required cuda", "built for the CPU only"), device="cuda", twin="the-ordered-card",
+        look=_application_never_began),
+    Fault("torch-that-cannot-be-imported",
+        _torch_that("raise ImportError('libcudnn.so.9: cannot open shared object file')"),
+        "launch.torch_imports", ("an import of torch", "ImportError: libcudnn.so.9"),
+        look=_application_never_began),
+    Fault("torch-that-kills-its-process", _torch_that("os.kill(os.getpid(), signal.SIGILL)"),
+        "launch.torch_imports", ("an import of torch", "killed by SIGILL"), look=_application_never_began),
     Fault("an-interpreter-that-does-not-exist", _python("/nonexistent/python"), "launch.interpreter",
-          ("required /nonexistent/python", "No such file or directory"), twin="an-interpreter-behind-a-link",
-          look=_application_never_began),
-    Fault("an-interpreter-that-is-not-executable", _text_for_a_python, "launch.interpreter", ("Permission denied",),
-          twin="an-interpreter-behind-a-link", look=_application_never_began),
-    Fault("an-interpreter-that-is-no-python", _script_for_a_python, "launch.interpreter", ("before the first step",),
-          twin="an-interpreter-behind-a-link", look=_application_never_began),
+        ("required /nonexistent/python", "No such file or directory"), twin="an-interpreter-behind-a-link",
+        look=_application_never_began),
+    Fault("an-interpreter-that-is-not-executable", _text_for_a_python, "launch.interpreter",
+        ("Permission denied",), twin="an-interpreter-behind-a-link", look=_application_never_began),
+    Fault("an-interpreter-that-is-no-python", _script_for_a_python, "launch.interpreter",
+        ("before the first step",), twin="an-interpreter-behind-a-link", look=_application_never_began),
 ]  # fmt: skip
 
 FAULTS = [*_CARDS, *_LADDER]

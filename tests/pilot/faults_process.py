@@ -16,16 +16,19 @@ from fixtures.evidence.trial import open_trial
 from tests.pilot.bench import Bench
 from tests.pilot.bench import Change
 from tests.pilot.bench import Run
-from tests.pilot.entries import ORDERED
-from tests.pilot.entries import Fault
-from tests.pilot.entries import Twin
 from tests.pilot.entries import all_of
 from tests.pilot.entries import altered
 from tests.pilot.entries import cards
+from tests.pilot.entries import Fault
 from tests.pilot.entries import limits
+from tests.pilot.entries import Look
+from tests.pilot.entries import ORDERED
 from tests.pilot.entries import told
+from tests.pilot.entries import Twin
 
-OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 0 bytes free."
+OUT_OF_MEMORY = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 0 bytes free."
+)
 
 
 def _application(run: Run) -> Application:
@@ -109,7 +112,7 @@ def _starved(batch_size: int) -> Change:
     return all_of(cards(ORDERED), limits(batch_size=batch_size), told("says_and_exits", OUT_OF_MEMORY))
 
 
-def _change_is(factor: str) -> object:
+def _change_is(factor: str) -> Look:
     def look(bench: Bench, run: Run) -> None:
         assert run.decided.next_change is not None
         assert run.decided.next_change.factor == factor
@@ -120,75 +123,85 @@ def _change_is(factor: str) -> object:
 ENDED = "results.ended_by_itself"
 
 _ENDINGS = [
-    Fault("exit-1-with-perfect-results", told("exits", "1"), ENDED, ("exit 0 before the deadline of 60 s", "exit 1 after")),
-    Fault("exit-137-as-a-shell-says-it", told("exits", "137"), ENDED, ("exit 137 after",)),
-    Fault("killed-after-eleven", told("dies", "SIGKILL", "11"), ENDED, ("exit 0", "killed by SIGKILL"), ("doc-12",),
-          ("failures.none_missing", "end_of_trial.accounted")),
+    Fault("exit-1-with-perfect-results", told("exits", "1"), ENDED,
+        ("exit 0 before the deadline of 60 s", "exit 1 after")),
+    Fault("killed-after-eleven", told("dies", "SIGKILL", "11"), ENDED, ("exit 0", "killed by SIGKILL"),
+        ("doc-12",), ("failures.none_missing", "end_of_trial.accounted")),
     Fault("killed-when-all-was-written", told("dies", "SIGKILL", "12"), ENDED, ("killed by SIGKILL",)),
     Fault("a-segmentation-fault", told("dies", "SIGSEGV", "12"), ENDED, ("killed by SIGSEGV",)),
-    Fault("an-abort", told("dies", "SIGABRT", "12"), ENDED, ("killed by SIGABRT",)),
-    Fault("a-bus-error", told("dies", "SIGBUS", "0"), ENDED, ("killed by SIGBUS",)),
     Fault("an-exception", told("raises", "shape mismatch: 512 and 513"), ENDED,
-          ("exit 1", "its last words: RuntimeError: shape mismatch: 512 and 513")),
+        ("exit 1", "its last words: RuntimeError: shape mismatch: 512 and 513")),
     Fault("needs-a-module-that-is-not-installed", told("needs_a_module"), ENDED,
-          ("exit 1", "ModuleNotFoundError: No module named 'a_module_that_nobody_installed'")),
-    Fault("never-ends", all_of(told("hangs"), limits(no_progress_s=1)), ENDED, ("exit 0", "nothing moved any more"),
-          twin="a-slow-one"),
-    Fault("never-ends-and-ignores-sigterm", all_of(told("hangs_deaf_to_sigterm"), limits(no_progress_s=1)), ENDED,
-          ("nothing moved any more",), twin="a-slow-one"),
-    Fault("computes-for-ever", all_of(told("computes_for_ever"), limits(deadline_s=2, no_progress_s=1)), ENDED,
-          ("before the deadline of 2 s", "ended by the deadline"), twin="a-slow-one"),
-    Fault("prints-for-ever", all_of(told("prints_for_ever"), limits(output_limit_mb=20)), ENDED, ("output limit",),
-          twin="prints-a-hundred-megabytes"),
-    Fault("prints-a-hundred-megabytes-where-ten-are-allowed", all_of(told("prints", "100"), limits(output_limit_mb=10)), ENDED,
-          ("output limit",), twin="prints-a-hundred-megabytes"),
+        ("exit 1", "ModuleNotFoundError: No module named 'a_module_that_nobody_installed'")),
+    Fault("never-ends", all_of(told("hangs"), limits(no_progress_s=1)), ENDED,
+        ("exit 0", "nothing moved any more"), twin="a-slow-one"),
+    Fault("never-ends-and-ignores-sigterm", all_of(told("hangs_deaf_to_sigterm"), limits(no_progress_s=1)),
+        ENDED, ("nothing moved any more",), twin="a-slow-one"),
+    Fault("computes-for-ever", all_of(told("computes_for_ever"), limits(deadline_s=2, no_progress_s=1)),
+        ENDED, ("before the deadline of 2 s", "ended by the deadline"), twin="a-slow-one"),
+    Fault("prints-for-ever", all_of(told("prints_for_ever"), limits(output_limit_mb=20)), ENDED,
+        ("output limit",), twin="prints-a-hundred-megabytes"),
+    Fault("prints-a-hundred-megabytes-where-ten-are-allowed",
+        all_of(told("prints", "100"), limits(output_limit_mb=10)), ENDED, ("output limit",),
+        twin="prints-a-hundred-megabytes"),
     Fault("a-program-that-does-not-exist", _command("/nonexistent/classify"), ENDED,
-          ("could not be started", "No such file or directory: /nonexistent/classify")),
-    Fault("a-program-that-is-not-executable", _not_executable, ENDED, ("could not be started", "Permission denied")),
-    Fault("out-of-memory-with-one-at-a-time", _starved(1), ENDED, ("exit 1", "out of memory"), decision="reconfigure",
-          device="cuda", twin="the-ordered-card", look=_change_is("a card with more memory")),
+        ("could not be started", "No such file or directory: /nonexistent/classify")),
+    Fault("a-program-that-is-not-executable", _not_executable, ENDED,
+        ("could not be started", "Permission denied")),
+    Fault("out-of-memory-with-one-at-a-time", _starved(1), ENDED, ("exit 1", "out of memory"),
+        decision="reconfigure", device="cuda", twin="the-ordered-card",
+        look=_change_is("a card with more memory")),
     Fault("out-of-memory-with-four-at-a-time", _starved(4), ENDED, ("exit 1", "out of memory"), device="cuda",
-          twin="the-ordered-card", look=_change_is("application.batch_size")),
+        twin="the-ordered-card", look=_change_is("application.batch_size")),
 ]  # fmt: skip
 
 LEFT = "results.nothing_left_behind"
 _LEFT = [
-    Fault("leaves-a-child-running", told("leaves_a_child"), LEFT, ("no process of the application", "time.sleep(120)"),
-          twin="a-child-that-ends-with-it", look=_nothing_lives),
-    Fault("leaves-a-session-running", told("leaves_a_session"), LEFT, ("no process of the application", "time.sleep(120)"),
-          twin="a-child-that-ends-with-it", look=_nothing_lives),
-    Fault("leaves-a-daemon-running", told("leaves_a_daemon"), LEFT, ("no process of the application", "time.sleep(120)"),
-          twin="a-child-that-ends-with-it", look=_nothing_lives),
+    Fault("leaves-a-child-running", told("leaves_a_child"), LEFT,
+        ("no process of the application", "time.sleep(120)"), twin="a-child-that-ends-with-it",
+        look=_nothing_lives),
+    Fault("leaves-a-session-running", told("leaves_a_session"), LEFT,
+        ("no process of the application", "time.sleep(120)"), twin="a-child-that-ends-with-it",
+        look=_nothing_lives),
+    Fault("leaves-a-daemon-running", told("leaves_a_daemon"), LEFT,
+        ("no process of the application", "time.sleep(120)"), twin="a-child-that-ends-with-it",
+        look=_nothing_lives),
 ]  # fmt: skip
 
 UNCHANGED, BESIDE = "inputs.unchanged", "results.nothing_beside"
 _PLACES = [
     Fault("changes-its-copy-of-an-input", told("writes_to", "<staged>/doc-05.txt"), UNCHANGED,
-          ("every input byte for byte", "doc-05.txt changed"), ("doc-05",)),
-    Fault("changes-the-renters-own-input", _named_by_hand("writes_to"), UNCHANGED, ("every input", "doc-05.txt changed"),
-          ("doc-05",)),
-    Fault("deletes-an-input", told("deletes_an_input", "doc-05"), UNCHANGED, ("doc-05.txt vanished",), ("doc-05",)),
-    Fault("changes-the-manifest-it-was-given", told("writes_to", "<staged>/manifest.json"), UNCHANGED, ("manifest.json changed",)),
-    Fault("writes-beside-its-output-folder", told("writes_to", "<trial>/evidence/application/cache.bin"), BESIDE,
-          ("only in the output folder", "cache.bin appeared"), twin="more-files-in-the-output-folder"),
-    Fault("writes-among-its-inputs", told("writes_to", "<staged>/doc-05.txt.lock"), BESIDE, ("doc-05.txt.lock appeared",),
-          twin="more-files-in-the-output-folder"),
-    Fault("writes-among-the-renters-documents", _beside_the_documents, BESIDE, ("cache.bin appeared",), twin="a-place-of-its-own"),
-    Fault("writes-into-the-project-folder", _in_the_project, BESIDE, ("predictions.csv appeared",), twin="a-place-of-its-own"),
+        ("every input byte for byte", "doc-05.txt changed"), ("doc-05",)),
+    Fault("changes-the-renters-own-input", _named_by_hand("writes_to"), UNCHANGED,
+        ("every input", "doc-05.txt changed"), ("doc-05",)),
+    Fault("deletes-an-input", told("deletes_an_input", "doc-05"), UNCHANGED, ("doc-05.txt vanished",),
+        ("doc-05",)),
+    Fault("changes-the-manifest-it-was-given", told("writes_to", "<staged>/manifest.json"), UNCHANGED,
+        ("manifest.json changed",)),
+    Fault("writes-beside-its-output-folder", told("writes_to", "<trial>/evidence/application/cache.bin"),
+        BESIDE, ("only in the output folder", "cache.bin appeared"), twin="more-files-in-the-output-folder"),
+    Fault("writes-among-its-inputs", told("writes_to", "<staged>/doc-05.txt.lock"), BESIDE,
+        ("doc-05.txt.lock appeared",), twin="more-files-in-the-output-folder"),
+    Fault("writes-among-the-renters-documents", _beside_the_documents, BESIDE, ("cache.bin appeared",),
+        twin="a-place-of-its-own"),
+    Fault("writes-into-the-project-folder", _in_the_project, BESIDE, ("predictions.csv appeared",),
+        twin="a-place-of-its-own"),
 ]  # fmt: skip
 
 INTERPRETER, USED = "launch.application_interpreter", "results.device_used"
 _COMPUTES_ON = [
     Fault("runs-with-another-python", _hard_wired, INTERPRETER, ("required no Python but",)),
-    Fault("hands-its-work-to-another-python", _wrapped, INTERPRETER, ("required /",), twin="a-child-that-ends-with-it"),
-    Fault("uses-the-cpu-though-told-cuda", all_of(cards(ORDERED), told("states", "cpu")), USED, ("cuda, stated", "it states cpu"),
-          device="cuda", twin="states-its-card"),
+    Fault("hands-its-work-to-another-python", _wrapped, INTERPRETER, ("required /",),
+        twin="a-child-that-ends-with-it"),
+    Fault("uses-the-cpu-though-told-cuda", all_of(cards(ORDERED), told("states", "cpu")), USED,
+        ("cuda, stated", "it states cpu"), device="cuda", twin="states-its-card"),
     Fault("states-no-device-at-all", all_of(cards(ORDERED), told("states_nothing")), USED,
-          ("cuda, stated by the application or seen", "memory could not be read"), device="cuda", twin="states-its-card"),
+        ("cuda, stated by the application or seen", "memory could not be read"), device="cuda",
+        twin="states-its-card"),
     Fault("half-of-the-work-on-the-cpu", all_of(cards(ORDERED), altered(doc_05={"device": "cpu"})), USED,
-          ("it states cpu, cuda",), device="cuda", twin="states-its-card"),
-    Fault("uses-a-card-in-a-rehearsal", told("states", "cuda:0"), USED, ("cpu, or no statement", "it states cuda:0"),
-          twin="a-rehearsal-that-states-nothing"),
+        ("it states cpu, cuda",), device="cuda", twin="states-its-card"),
+    Fault("uses-a-card-in-a-rehearsal", told("states", "cuda:0"), USED,
+        ("cpu, or no statement", "it states cuda:0"), twin="a-rehearsal-that-states-nothing"),
 ]  # fmt: skip
 
 FAULTS = [*_ENDINGS, *_LEFT, *_PLACES, *_COMPUTES_ON]

@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.pilot.bench import Bench
 from tests.pilot.bench import Change
+from tests.pilot.entries import raw
 from tests.pilot.entries import Refusal
 from tests.pilot.entries import Twin
-from tests.pilot.entries import raw
 
 PILOT, ORDER = "pilot.json", "order.json"
 #: none of them opens anything; each is put together here, so that no scanner takes this file for a leak
@@ -53,69 +53,54 @@ NO_SECRET = "no secret in this file"
 SHOWN = "(not shown)"
 
 _PARAMETERS = [
-    Refusal("parameters-that-are-no-json", raw(PILOT, b"documents: 12\n"), PILOT, "line 1 column 1", "expecting value", "strict JSON"),
-    Refusal("parameters-with-a-key-twice", raw(PILOT, b'{"documents": {}, "documents": {}}'), PILOT, "", "the key 'documents' twice",
-            "strict JSON"),
-    Refusal("parameters-in-latin-1", raw(PILOT, b'{"documents": "\xe9"}'), PILOT, "byte 15", "bytes that are not UTF-8", "UTF-8 text"),
-    Refusal("parameters-that-are-a-list", raw(PILOT, b"[]"), PILOT, "", "a list", "an object"),
-    Refusal("parameters-with-an-unknown-key", _parameters(catgories=["invoice"]), PILOT, "catgories", "a key that is not known here",
-            "only the keys that README.md names"),
-    Refusal("parameters-with-an-unknown-key-below", _application(dead_line_s=5), PILOT, "application.dead_line_s",
-            "a key that is not known here", "only the keys"),
-    Refusal("parameters-without-a-key", _without(lambda bench: bench.parameters, "categories"), PILOT, "categories", "nothing", "this key"),
-    Refusal("a-number-written-as-text", _application(deadline_s="60"), PILOT, "application.deadline_s", "'60'", "a valid number"),
-    Refusal("a-truth-value-for-a-number", _application(batch_size=True), PILOT, "application.batch_size", "True", "a valid integer"),
-    Refusal("a-half-for-a-whole-number", _parameters(documents={"expected": 12.5}), PILOT, "documents.expected", "12.5", "a valid integer"),
-    Refusal("a-deadline-of-nothing", _application(deadline_s=0), PILOT, "application.deadline_s", "0", "greater than 0"),
-    Refusal("a-deadline-without-end", raw(PILOT, b'{"application": {"deadline_s": Infinity}}'), PILOT, "", "the bare word Infinity",
-            "strict JSON"),
-    Refusal("a-command-as-one-text", _application(command="python app.py {manifest} {results}"), PILOT, "application.command",
-            "'python app.py {manifest} {results}'", "a valid array"),
-    Refusal("a-command-without-the-results", _application(command=["{python}", "{manifest}"]), PILOT, "application.command", "a list",
-            "an argument with {results}"),
-    Refusal("a-command-without-the-documents", _application(command=["{python}", "{results}"]), PILOT, "application.command", "a list",
-            "{manifest} or {documents}"),
-    Refusal("an-unknown-placeholder", _arguments("{gpu}"), PILOT, "application.command", "a list", "not {gpu}", twin="braces-in-an-argument"),
-    Refusal("categories-that-differ-by-case", _categories("invoice", "Invoice"), PILOT, "categories", "a list",
-            "categories that differ by more than case", twin="a-category-called-token"),
-    Refusal("one-category", _categories("invoice"), PILOT, "categories", "a list", "at least 2 items"),
+    Refusal("parameters-that-are-no-json", raw(PILOT, b"documents: 12\n"), PILOT, "line 1 column 1",
+        "expecting value", "strict JSON"),
+    Refusal("parameters-with-a-key-twice", raw(PILOT, b'{"documents": {}, "documents": {}}'), PILOT, "",
+        "the key 'documents' twice", "strict JSON"),
+    Refusal("parameters-with-an-unknown-key", _parameters(catgories=["invoice"]), PILOT, "catgories",
+        "a key that is not known here", "only the keys that README.md names"),
+    Refusal("parameters-with-an-unknown-key-below", _application(dead_line_s=5), PILOT,
+        "application.dead_line_s", "a key that is not known here", "only the keys"),
+    Refusal("parameters-without-a-key", _without(lambda bench: bench.parameters, "categories"), PILOT,
+        "categories", "nothing", "this key"),
+    Refusal("a-number-written-as-text", _application(deadline_s="60"), PILOT, "application.deadline_s",
+        "'60'", "a valid number"),
+    Refusal("a-command-as-one-text", _application(command="python app.py {manifest} {results}"), PILOT,
+        "application.command", "'python app.py {manifest} {results}'", "a valid array"),
+    Refusal("an-unknown-placeholder", _arguments("{gpu}"), PILOT, "application.command", "a list",
+        "not {gpu}", twin="braces-in-an-argument"),
+    Refusal("categories-that-differ-by-case", _categories("invoice", "Invoice"), PILOT, "categories",
+        "a list", "categories that differ by more than case", twin="a-category-called-token"),
 ]  # fmt: skip
 
 _SECRETS = [
-    Refusal("a-cloud-key", _arguments(KEY), PILOT, "application.command.6", f"what looks like an AWS access key {SHOWN}", NO_SECRET, KEY,
-            twin="values-that-look-like-secrets"),
+    Refusal("a-cloud-key", _arguments(KEY), PILOT, "application.command.6",
+        f"what looks like an AWS access key {SHOWN}", NO_SECRET, KEY, twin="values-that-look-like-secrets"),
     Refusal("a-token-after-its-name", _arguments("--hub-token", PASSWORD), PILOT, "application.command.7",
-            f"what looks like a secret given by name {SHOWN}", NO_SECRET, PASSWORD, twin="values-that-look-like-secrets"),
-    Refusal("a-token-in-one-argument", _arguments(f"--api-key={PASSWORD}"), PILOT, "application.command.6",
-            f"a secret given by name {SHOWN}", NO_SECRET, PASSWORD, twin="values-that-look-like-secrets"),
-    Refusal("a-password-in-an-address", _parameters(copy_to=f"s3://me:{PASSWORD}@storage/copies"), PILOT, "copy_to",
-            f"a password in an address {SHOWN}", NO_SECRET, PASSWORD, twin="values-that-look-like-secrets"),
-    Refusal("a-token-among-the-references", _parameters(references={"model": TOKEN}), PILOT, "references.model",
-            f"a Hugging Face token {SHOWN}", NO_SECRET, TOKEN, twin="values-that-look-like-secrets"),
-    Refusal("a-secret-under-an-unknown-key", _parameters(api_key=PASSWORD), PILOT, "api_key", "a key that is not known here",
-            "only the keys", PASSWORD),
-    Refusal("a-secret-of-the-wrong-type", _application(deadline_s=TOKEN), PILOT, "application.deadline_s", f"what looks like a Hugging Face token {SHOWN}",
-            "a valid number", TOKEN),
-    Refusal("a-secret-instead-of-a-list", _application(command=f"run --token={PASSWORD}"), PILOT, "application.command",
-            f"what looks like a secret given by name {SHOWN}", "a valid array", PASSWORD),
+        f"what looks like a secret given by name {SHOWN}", NO_SECRET, PASSWORD,
+        twin="values-that-look-like-secrets"),
+    Refusal("a-password-in-an-address", _parameters(copy_to=f"s3://me:{PASSWORD}@storage/copies"), PILOT,
+        "copy_to", f"a password in an address {SHOWN}", NO_SECRET, PASSWORD,
+        twin="values-that-look-like-secrets"),
+    Refusal("a-secret-under-an-unknown-key", _parameters(api_key=PASSWORD), PILOT, "api_key",
+        "a key that is not known here", "only the keys", PASSWORD),
+    Refusal("a-secret-of-the-wrong-type", _application(deadline_s=TOKEN), PILOT, "application.deadline_s",
+        f"what looks like a Hugging Face token {SHOWN}", "a valid number", TOKEN),
 ]  # fmt: skip
 
 _ORDER = [
-    Refusal("an-order-that-is-no-json", raw(ORDER, b"H200"), ORDER, "line 1 column 1", "expecting value", "strict JSON"),
-    Refusal("an-order-with-a-key-twice", raw(ORDER, b'{"card": null, "card": "H200"}'), ORDER, "", "the key 'card' twice", "strict JSON"),
-    Refusal("an-order-with-an-unknown-key", _order(price=100), ORDER, "price", "a key that is not known here", "only the keys"),
-    Refusal("an-order-without-a-key", _without(lambda bench: bench.order, "days"), ORDER, "days", "nothing", "this key"),
-    Refusal("an-order-of-no-cards", _order(cards=0), ORDER, "cards", "0", "greater than or equal to 1"),
+    Refusal("an-order-that-is-no-json", raw(ORDER, b"H200"), ORDER, "line 1 column 1", "expecting value",
+        "strict JSON"),
+    Refusal("an-order-with-an-unknown-key", _order(price=100), ORDER, "price", "a key that is not known here",
+        "only the keys"),
     Refusal("an-order-of-cards-as-text", _order(cards="1"), ORDER, "cards", "'1'", "a valid integer"),
-    Refusal("an-order-of-five-days", _order(days=5), ORDER, "days", "5", "3, 7 or 30"),
-    Refusal("an-order-of-an-empty-card", _order(card=""), ORDER, "card", "''", "at least 1 character"),
 ]  # fmt: skip
 
 REFUSALS = [*_PARAMETERS, *_SECRETS, *_ORDER]
 
 TWINS = [
     Twin("values-that-look-like-secrets", _arguments(
-        "--max-tokens", "512", "--tokenizer", "bert-base", "--expect", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "--max-tokens", "512", "--tokenizer", "bert-base", "--expect", "e3b0c44298fc1c149afbf4c8996fb924" * 2,
         "--index", "s3://bucket/path", "--host", "user@machine", "--model", "hf_internal/tiny", "--key", "id",
     )),
     Twin("braces-in-an-argument", _arguments('{"temperature": 0}', "{}", "{A}", "{x y}")),

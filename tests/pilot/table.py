@@ -30,8 +30,7 @@ TWINS: list[Twin] = [
     *refusals.TWINS,
 ]
 
-#: what the project asks for -> the entries that are it; the copy altered afterwards and hostile text have tests
-#: of their own, tests/pilot/test_altered_copies.py and test_hostile_text.py
+#: what the project asks for -> the entries that are it
 ASKED_FOR: dict[str, tuple[str, ...]] = {
     "one document missing": ("one-document-missing",),
     "missing but count made right by a duplicate": ("the-count-made-right-by-a-duplicate",),
@@ -61,7 +60,9 @@ ASKED_FOR: dict[str, tuple[str, ...]] = {
     "killed by SIGKILL after eleven": ("killed-after-eleven",),
     "SIGSEGV": ("a-segmentation-fault",),
     "never ends": ("never-ends", "never-ends-and-ignores-sigterm", "computes-for-ever"),
-    "ends but leaves a child running": ("leaves-a-child-running", "leaves-a-session-running", "leaves-a-daemon-running"),
+    "ends but leaves a child running": (
+        "leaves-a-child-running", "leaves-a-session-running", "leaves-a-daemon-running",
+    ),
     "prints 100 MB": ("prints-a-hundred-megabytes-where-ten-are-allowed", "prints-a-hundred-megabytes"),
     "rejects everything": ("rejects-everything",),
     "accepts everything": ("accepts-everything",),
@@ -86,3 +87,10 @@ ASKED_FOR: dict[str, tuple[str, ...]] = {
     "missing": ("a-place-that-is-missing",),
     "inside the trial": ("a-place-inside-the-trial",),
 }  # fmt: skip
+
+#: what the project asks for and is no change to a renter's folder -> the module that tests it
+TESTED_APART = {
+    "copy altered after copying": "test_altered_copies",
+    "report of another trial in the copy": "test_altered_copies",
+    "HTML and script in document text, id, category and reason": "test_hostile_text",
+}

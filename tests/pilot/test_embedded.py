@@ -53,7 +53,9 @@ def _what_the_issue_asks_of_the_documents(run: Run) -> None:
     sizes = sorted(entry.bytes for entry in documents.entries)
     assert sizes[-1] > 50 * sizes[0]
     staged = json.loads((run.trial / "evidence" / "application" / "documents" / "manifest.json").read_text())
-    assert {key for entry in staged["documents"] for key in entry} == {"id", "file"}, "it was told what is expected"
+    assert {key for entry in staged["documents"] for key in entry} == {"id", "file"}, (
+        "it was told what is expected"
+    )
     assert application.memory.peak_resident_bytes > 50 << 20
 
 
@@ -76,7 +78,9 @@ def test_the_twelve_documents_are_never_written_to(as_it_comes: Bench) -> None:
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     as_it_comes.run(real_torch=True)
     assert before == {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
-    assert {path.name for path in folder.iterdir()} == {f"doc-{n:02}.txt" for n in range(1, 13)} | {"manifest.json"}
+    assert {path.name for path in folder.iterdir()} == {f"doc-{n:02}.txt" for n in range(1, 13)} | {
+        "manifest.json"
+    }
 
 
 def test_torch_is_in_no_process_of_pytest(as_it_comes: Bench, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pilot.bench import CATEGORIES
 from tests.pilot.bench import Bench
+from tests.pilot.bench import CATEGORIES
 from tests.pilot.bench import Run
 from tests.pilot.counted import FAULT
 from tests.pilot.counted import TWIN

@@ -75,3 +75,9 @@ def test_a_suite_and_something_else_is_a_usage_error(args: list[str]) -> None:
 def test_what_is_not_there_is_a_usage_error(argument: str) -> None:
     with pytest.raises(pytest.UsageError, match="found nothing there"):
         options.asked(config(ROOT, ROOT, argument))
+
+
+@pytest.mark.parametrize("argument", ["suites", ".", "..", "/"])
+def test_a_folder_above_a_suite_is_a_usage_error_and_never_a_run_without_a_verdict(argument: str) -> None:
+    with pytest.raises(pytest.UsageError, match="wanted suites/gpu"):
+        options.asked(config(ROOT, ROOT, argument))

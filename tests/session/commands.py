@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.pilot.bench import ROOT
 from tests.pilot.bench import Bench
+from tests.pilot.bench import ROOT
 from tests.pilot.bench import Run
 
 SUITE = ROOT / "suites" / "gpu"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pilot.bench import ROOT
 from tests.pilot.bench import Bench
+from tests.pilot.bench import ROOT
 from tests.session import processes
 
 #: what the suite consists of; `fixtures` without the embedded application, which no test here starts

@@ -46,7 +46,9 @@ class Started:
         """Wait for its end, and look at what it left."""
         status = self.process.wait(PATIENCE_S)
         trials = self.bench.trials()
-        return self.bench.look(status, self.output.read_text(errors="replace"), trials[-1].name if trials else None)
+        return self.bench.look(
+            status, self.output.read_text(errors="replace"), trials[-1].name if trials else None
+        )
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -78,7 +80,10 @@ def alive(bench: Bench) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get(MARK) == bench.environment[MARK] and process.status() != psutil.STATUS_ZOMBIE:
+            if (
+                process.environ().get(MARK) == bench.environment[MARK]
+                and process.status() != psutil.STATUS_ZOMBIE
+            ):
                 found.append(process)
     return found
 

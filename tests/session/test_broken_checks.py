@@ -53,12 +53,16 @@ def test_checks_that_go_wrong_leave_the_trial_undecided(trapped: Bench, options:
     assert (run.decided.decision, run.exit_status) == ("undecided", 12)
     assert SECRET not in run.output
     assert run.trial
-    holding = [path.name for path in run.trial.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    holding = [
+        path.name for path in run.trial.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()
+    ]
     assert holding == []
 
 
 @pytest.mark.parametrize("options", SERIAL_AND_WORKERS)
-def test_claims_that_do_not_hold_fail_whatever_type_states_them(trapped: Bench, options: tuple[str, ...]) -> None:
+def test_claims_that_do_not_hold_fail_whatever_type_states_them(
+    trapped: Bench, options: tuple[str, ...]
+) -> None:
     trapped.environment["TRAP"] = ",".join(FAILURES)
     run = trapped.run(*options, device="cuda")
     assert came_to(run, FAILURES) == {name: (status, True) for name, (status, _) in FAILURES.items()}
@@ -90,7 +94,9 @@ def test_a_module_that_cannot_be_collected_whole_leaves_the_trial_undecided(
 @pytest.mark.parametrize(
     ("options", "status"), [pytest.param((), 2, id="serial"), pytest.param(("-n", "2"), 3, id="workers")]
 )
-def test_a_check_that_ends_pytest_with_0_is_no_go(trapped: Bench, options: tuple[str, ...], status: int) -> None:
+def test_a_check_that_ends_pytest_with_0_is_no_go(
+    trapped: Bench, options: tuple[str, ...], status: int
+) -> None:
     """pytest-xdist turns `pytest.exit` into an internal error of its own."""
     trapped.environment["TRAP"] = "exits_with_0"
     run = trapped.run(*options, device="cuda")
@@ -99,7 +105,9 @@ def test_a_check_that_ends_pytest_with_0_is_no_go(trapped: Bench, options: tuple
 
 
 @pytest.mark.parametrize("options", SERIAL_AND_WORKERS)
-def test_a_keyboard_interrupt_inside_a_check_is_an_interruption(trapped: Bench, options: tuple[str, ...]) -> None:
+def test_a_keyboard_interrupt_inside_a_check_is_an_interruption(
+    trapped: Bench, options: tuple[str, ...]
+) -> None:
     trapped.environment["TRAP"] = "interrupts"
     run = trapped.run(*options, device="cuda")
     assert (run.decided.decision, run.exit_status) == ("undecided", 2), run.output

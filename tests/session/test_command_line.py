@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.evidence.trial import VERDICT
-from tests.pilot.bench import ROOT
 from tests.pilot.bench import Bench
+from tests.pilot.bench import ROOT
 from tests.pilot.bench import Run
 from tests.session import commands
 from tests.session.commands import SUITE
@@ -97,7 +97,11 @@ def test_no_value_of_the_environment_is_shown_or_kept(bench: Bench, project: Pat
         run = bench.run("--verdict", "beside.json", *workers, device="cuda")
         assert run.exit_status == 10, run.output
         assert SECRET not in run.output
-        kept = [path for path in bench.folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+        kept = [
+            path
+            for path in bench.folder.rglob("*")
+            if path.is_file() and SECRET.encode() in path.read_bytes()
+        ]
         assert kept == []
 
 

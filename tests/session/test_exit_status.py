@@ -87,7 +87,9 @@ def test_a_rehearsal_is_0_unless_a_go_is_required(bench: Bench, workers: tuple[s
 def test_a_machine_without_a_card_never_becomes_a_rehearsal_by_itself(bench: Bench) -> None:
     bench.environment["STUB_CARDS"] = ""
     run = bench.run(device="auto")
-    assert (run.decided.scope, run.decided.decision, run.exit_status) == ("rental", "reconfigure", 11), run.output
+    assert (run.decided.scope, run.decided.decision, run.exit_status) == ("rental", "reconfigure", 11), (
+        run.output
+    )
     assert run.status("results.ended_by_itself") == "not_reached"
 
 

@@ -29,6 +29,7 @@ HANDS = {
     "asyncio", "ctypes", "datetime", "glob", "importlib", "io", "json", "multiprocessing", "os", "pathlib", "psutil",
     "requests", "shutil", "signal", "socket", "subprocess", "sys", "tempfile", "threading", "time", "urllib",
 }  # fmt: skip
+TOUCHES = {"read_text", "read_bytes", "write_text", "is_file", "is_dir", "glob", "iterdir", "stat", "environ"}
 CALLS = {"open", "exec", "eval", "compile", "__import__", "input", "print"}
 
 
@@ -48,7 +49,8 @@ def imported(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = ".".join([*package[: len(package) - node.level + 1], *filter(None, [node.module])]) if node.level else node.module
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            base = ".".join([*above, *filter(None, [node.module])])
             # `from fixtures import sums` names a module, `from fixtures.sums import NAME` does not
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
@@ -82,17 +84,23 @@ def test_torch_is_imported_by_the_probe_and_the_classifier_alone() -> None:
 def test_the_verdict_knows_neither_pytest_nor_the_file_system() -> None:
     for path in (ROOT / "plugins" / "verdict.py", ROOT / "plugins" / "verdict_file.py"):
         outside = {name.partition(".")[0] for name in imported(path)} - set(OURS)
-        assert outside <= {"__future__", "dataclasses", "typing", "collections", "pydantic", "re", "shlex"}, named(path)
+        assert outside <= {"__future__", "dataclasses", "typing", "collections", "pydantic", "re", "shlex"}, (
+            named(path)
+        )
 
 
 @pytest.mark.parametrize("path", modules("suites"), ids=named)
 def test_a_check_has_no_hands(path: Path) -> None:
     assert HANDS & {name.partition(".")[0] for name in imported(path)} == set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    called = {
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
     assert CALLS & called == set()
     touched = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    assert {"read_text", "read_bytes", "write_text", "is_file", "is_dir", "glob", "iterdir", "stat", "environ"} & touched == set()
+    assert TOUCHES & touched == set()
 
 
 @pytest.mark.parametrize("path", modules("suites"), ids=named)
@@ -104,7 +112,13 @@ def test_every_test_of_a_suite_is_declared_and_claims(path: Path) -> None:
     ]
     assert tests
     for test in tests:
-        declared = [node.func.id for node in test.decorator_list if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+        declared = [
+            node.func.id
+            for node in test.decorator_list
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        ]
         assert declared == ["check"], test.name
         assert "claim" in {argument.arg for argument in test.args.args}, test.name
-        assert not [node for node in ast.walk(test) if isinstance(node, ast.Assert)], f"{test.name}: an assert shows values"
+        assert not [node for node in ast.walk(test) if isinstance(node, ast.Assert)], (
+            f"{test.name}: an assert shows values"
+        )

@@ -14,8 +14,8 @@ from fixtures.evidence.trial import VERDICT
 from tests.pilot.bench import Bench
 from tests.pilot.bench import Run
 from tests.session import processes
-from tests.session.processes import Started
 from tests.session.processes import start
+from tests.session.processes import Started
 from tests.session.processes import until
 
 SERIAL_AND_WORKERS = [pytest.param((), id="serial"), pytest.param(("-n", "2"), id="workers")]
@@ -38,7 +38,9 @@ def while_torch_is_imported(bench: Bench) -> Callable[[], object]:
 
 def while_the_application_runs(bench: Bench) -> Callable[[], object]:
     bench.behave("sleeps")
-    return lambda: any(path.read_text().count("\n") >= 6 for path in bench.reports.glob("*/evidence/application/output/*"))
+    return lambda: any(
+        path.read_text().count("\n") >= 6 for path in bench.reports.glob("*/evidence/application/output/*")
+    )
 
 
 def while_the_copy_is_judged(bench: Bench) -> Callable[[], object]:
@@ -65,7 +67,12 @@ def ended_true(bench: Bench, run: Run, *, killed: bool) -> None:
 #: every signal, every moment, with and without workers; not each with each, because xdist waits ten seconds
 #: for a worker that runs an application
 CASES = [
-    pytest.param(number, moment, workers, id=f"{number.name} {moment.__name__} {'with' if workers else 'without'} workers")
+    pytest.param(
+        number,
+        moment,
+        workers,
+        id=f"{number.name} {moment.__name__} {'with' if workers else 'without'} workers",
+    )
     for moment, number, workers in [
         (while_torch_is_imported, signal.SIGINT, ()),
         (while_torch_is_imported, signal.SIGKILL, ()),
@@ -86,7 +93,10 @@ CASES = [
 
 @pytest.mark.parametrize(("number", "moment", "workers"), CASES)
 def test_a_signal_leaves_a_true_verdict_or_none_and_nothing_alive(
-    bench: Bench, number: signal.Signals, moment: Callable[[Bench], Callable[[], object]], workers: tuple[str, ...]
+    bench: Bench,
+    number: signal.Signals,
+    moment: Callable[[Bench], Callable[[], object]],
+    workers: tuple[str, ...],
 ) -> None:
     come = moment(bench)
     pilot = start(bench, *workers)
@@ -94,7 +104,9 @@ def test_a_signal_leaves_a_true_verdict_or_none_and_nothing_alive(
     pilot.signal(number)
     run = pilot.end()
     if moment is while_torch_is_imported and run.verdict is None and number != signal.SIGKILL:
-        assert run.exit_status == 2, "torch is imported while pytest starts, when there is no session to close yet"
+        assert run.exit_status == 2, (
+            "torch is imported while pytest starts, when there is no session to close yet"
+        )
     else:
         ended_true(bench, run, killed=number == signal.SIGKILL)
     until(lambda: nothing_alive(bench), f"the end of {processes.alive(bench)}")
@@ -129,7 +141,9 @@ def test_an_impatient_second_ctrl_c_leaves_a_true_verdict_or_none(bench: Bench) 
 
 
 @pytest.mark.parametrize("workers", SERIAL_AND_WORKERS)
-def test_a_supervisor_that_is_killed_takes_the_application_with_it(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_a_supervisor_that_is_killed_takes_the_application_with_it(
+    bench: Bench, workers: tuple[str, ...]
+) -> None:
     come = while_the_application_runs(bench)
     pilot = start(bench, *workers)
     until(come, "the application")
@@ -161,7 +175,9 @@ def test_a_worker_that_is_killed_takes_the_application_with_it(bench: Bench) -> 
     run = pilot.end()
     assert run.decided.decision == "undecided", run.output
     assert run.exit_status == 12
-    assert {run.status(name) for name in ("results.ended_by_itself", "results.file", "failures.none_missing")} <= {
+    assert {
+        run.status(name) for name in ("results.ended_by_itself", "results.file", "failures.none_missing")
+    } <= {
         "broken",
         "not_run",
     }

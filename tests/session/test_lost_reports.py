@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from fixtures.evidence.trial import CHECKS
@@ -22,12 +20,14 @@ LOSING = {
                 raise RuntimeError("a hook raises")
     """,
     "a report cannot be sent": """
-        import pathlib, pytest
+        import pytest
+        class Number(float):
+            "As numpy.float64 is: nothing that the wire carries."
         @pytest.hookimpl(wrapper=True)
         def pytest_runtest_makereport(item):
             report = yield
             if {there} and item.name == {last!r} and report.when == "call":
-                report.place = pathlib.Path("/")
+                report.measured = Number(1)
             return report
     """,
     "nothing is reported": """

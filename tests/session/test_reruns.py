@@ -1,4 +1,4 @@
-"""`--lf` and `--continue`: only what failed is made again, the verdict covers everything, nothing earlier is touched."""
+"""`--lf` and `--continue`: what failed is made again, the verdict covers all, nothing earlier is touched."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.evidence import base
-from fixtures.evidence.trial import VERDICT
 from fixtures.evidence.trial import Envelope
+from fixtures.evidence.trial import VERDICT
 from tests.pilot.bench import Bench
 from tests.pilot.bench import Run
 from tests.session import commands
@@ -17,6 +17,7 @@ from tests.session import processes
 from tests.session.commands import SUITE
 from tests.session.processes import start
 from tests.session.processes import until
+
 
 def carried(run: Run) -> dict[str, str]:
     """Evidence of a trial that was carried into it -> the trial that it was made in."""
@@ -54,12 +55,24 @@ def obedient(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("way", "workers"),
-    [("--lf", ()), ("--lf", ("-n", "2")), ("--continue NAME", ()), ("--continue NAME", ("-n", "2")), ("--continue PATH", ())],
+    [
+        ("--lf", ()),
+        ("--lf", ("-n", "2")),
+        ("--continue NAME", ()),
+        ("--continue NAME", ("-n", "2")),
+        ("--continue PATH", ()),
+    ],
 )
-def test_only_the_evidence_that_failed_is_made_again(bench: Bench, way: str, workers: tuple[str, ...]) -> None:
+def test_only_the_evidence_that_failed_is_made_again(
+    bench: Bench, way: str, workers: tuple[str, ...]
+) -> None:
     first = failed(bench)
     before = commands.contents(first)
-    options = {"--lf": ["--lf"], "--continue NAME": ["--continue", first.name], "--continue PATH": ["--continue", str(first)]}
+    options = {
+        "--lf": ["--lf"],
+        "--continue NAME": ["--continue", first.name],
+        "--continue PATH": ["--continue", str(first)],
+    }
     run = bench.run(*options[way], *workers, device="cuda")
     assert (run.decided.decision, run.exit_status) == ("go", 0), run.output
     assert run.decided.continues == first.name
@@ -132,7 +145,9 @@ def test_lf_after_a_partial_run_establishes_the_rest(bench: Bench, selection: tu
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_continuing_an_interrupted_trial_makes_everything_afresh(bench: Bench, number: signal.Signals) -> None:
+def test_continuing_an_interrupted_trial_makes_everything_afresh(
+    bench: Bench, number: signal.Signals
+) -> None:
     (bench.folder / "behaviour").write_text("sleeps")
     pilot = start(bench)
     until(lambda: processes.application(bench), "the application")

@@ -21,7 +21,9 @@ IMPORT = "test_torch_imports_in_that_interpreter"
         pytest.param((str(SUITE), "-k", "interpreter"), id="a keyword"),
         pytest.param((str(SUITE), "-k", "nothing_of_that_name"), id="a keyword of nothing"),
         pytest.param((str(SUITE), "-m", "slow"), id="a marker"),
-        pytest.param((str(SUITE), "--ignore", str(SUITE / "test_end_of_trial.py"), "-k", "launch"), id="a file ignored"),
+        pytest.param(
+            (str(SUITE), "--ignore", str(SUITE / "test_end_of_trial.py"), "-k", "launch"), id="a file ignored"
+        ),
         pytest.param((LAUNCH, "-k", "import"), id="a file"),
         pytest.param((f"{LAUNCH}::{IMPORT}",), id="a check"),
     ],
@@ -72,7 +74,9 @@ def test_stopping_at_the_first_failure_decides_and_leaves_the_rest_open(
 
 
 @pytest.mark.parametrize("workers", SERIAL_AND_WORKERS)
-def test_without_a_failure_stopping_at_the_first_one_changes_nothing(bench: Bench, workers: tuple[str, ...]) -> None:
+def test_without_a_failure_stopping_at_the_first_one_changes_nothing(
+    bench: Bench, workers: tuple[str, ...]
+) -> None:
     run = bench.run("-x", *workers, device="cuda")
     assert (run.decided.decision, run.exit_status) == ("go", 0), run.output
 

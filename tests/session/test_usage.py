@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.pilot.bench import ROOT
 from tests.pilot.bench import Bench
+from tests.pilot.bench import ROOT
 from tests.session import commands
 from tests.session.commands import SUITE
 
@@ -119,6 +119,8 @@ def test_a_usage_error_leaves_everything_as_it_was(
 def test_an_identifier_of_no_check_is_never_a_go(bench: Bench) -> None:
     """Serially it is a usage error; workers collect nothing, and say so no differently than for `-k`."""
     for workers in ((), ("-n", "2")):
-        run = commands.run(bench, f"{SUITE / 'test_launch.py'}::test_of_nothing", *commands.options(bench), *workers)
+        run = commands.run(
+            bench, f"{SUITE / 'test_launch.py'}::test_of_nothing", *commands.options(bench), *workers
+        )
         assert run.exit_status in (4, 12), run.output
         assert run.verdict is None or run.verdict.decision == "undecided"

@@ -15,7 +15,9 @@ def _trap(function):
     """Make the function a check, if it is wanted."""
     if function.__name__ in _WANTED:
         identifier = f"end_of_trial.{function.__name__}"
-        globals()[f"test_{function.__name__}"] = check(identifier, on_failure="fix", change="nothing")(function)
+        globals()[f"test_{function.__name__}"] = check(identifier, on_failure="fix", change="nothing")(
+            function
+        )
     return function
 
 
@@ -258,4 +260,4 @@ if "module" in _WANTED:
     pytest.importorskip("a_module_that_is_not_there")
 
 if "import_error" in _WANTED:
-    import a_module_that_is_not_there
+    import a_module_that_is_not_there  # noqa: F401
