@@ -52,18 +52,14 @@ def test_all_our_options_stand_under_one_heading_of_the_help(bench: Bench) -> No
 @pytest.mark.parametrize(
     "options",
     [
-        ("-p", "no:html"),
-        ("-p", "no:xdist"),
+        ("-p", "no:xdist", "-s"),
         ("-p", "no:terminal"),
         ("-p", "no:junitxml"),
         ("-p", "no:html", "-p", "no:metadata", "-p", "no:logging", "-p", "no:faulthandler"),
-        ("-q", "-q"),
         ("-vv", "-rA", "--durations=3"),
-        ("-s",),
         ("--capture=sys", "--color=yes"),
         ("-n", "2", "--dist", "worksteal"),
         ("-n", "2", "-p", "no:html", "-p", "no:junitxml", "-v"),
-        ("-n", "0"),
     ],
     ids=" ".join,
 )

@@ -13,21 +13,12 @@ from tests.session.processes import until
 
 
 def healthy(bench: Bench) -> list[str]:
-    return []
-
-
-def healthy_and_required(bench: Bench) -> list[str]:
     return ["--require-go"]
 
 
 def a_fault(bench: Bench) -> list[str]:
     bench.behave("loses_one")
     return []
-
-
-def a_fault_and_a_selection(bench: Bench) -> list[str]:
-    bench.order["card"] = "NVIDIA B200"
-    return ["-k", "model"]
 
 
 def another_card(bench: Bench) -> list[str]:
@@ -50,10 +41,8 @@ def an_unknown_option(bench: Bench) -> list[str]:
 #: what was asked for on a machine with a card -> decision and exit status
 TABLE: list[tuple[Callable[[Bench], list[str]], str | None, int]] = [
     (healthy, "go", 0),
-    (healthy_and_required, "go", 0),
     (a_fault, "fix", 10),
     (another_card, "reconfigure", 11),
-    (a_fault_and_a_selection, "reconfigure", 11),
     (a_selection, "undecided", 12),
     (a_selection_of_nothing, "undecided", 12),
     (an_unknown_option, None, 4),
@@ -76,12 +65,11 @@ def test_the_exit_status_follows_the_decision(
     assert run.verdict is None or run.verdict.exit_status == status
 
 
-@pytest.mark.parametrize("workers", WORKERS)
-def test_a_rehearsal_is_0_unless_a_go_is_required(bench: Bench, workers: tuple[str, ...]) -> None:
-    run = bench.run(*workers, device="cpu")
+def test_a_rehearsal_is_0_unless_a_go_is_required(bench: Bench) -> None:
+    run = bench.run("-n", "2", device="cpu")
     assert (run.decided.decision, run.exit_status) == ("undecided", 0), run.output
     assert run.trial
-    assert bench.judge(run.trial, "--require-go", *workers).exit_status == 12
+    assert bench.judge(run.trial, "--require-go").exit_status == 12
 
 
 def test_a_machine_without_a_card_never_becomes_a_rehearsal_by_itself(bench: Bench) -> None:

@@ -18,8 +18,6 @@ from tests.session.processes import start
 from tests.session.processes import Started
 from tests.session.processes import until
 
-SERIAL_AND_WORKERS = [pytest.param((), id="serial"), pytest.param(("-n", "2"), id="workers")]
-
 #: moments of a run: what makes it last, and what shows that it has come
 SLOW_TORCH = """
 import pathlib, sys, time
@@ -77,7 +75,6 @@ CASES = [
         (while_torch_is_imported, signal.SIGINT, ()),
         (while_torch_is_imported, signal.SIGKILL, ()),
         (while_torch_is_imported, signal.SIGKILL, ("-n", "2")),
-        (while_torch_is_imported, signal.SIGHUP, ("-n", "2")),
         (while_the_application_runs, signal.SIGINT, ()),
         (while_the_application_runs, signal.SIGTERM, ()),
         (while_the_application_runs, signal.SIGHUP, ()),
@@ -140,12 +137,9 @@ def test_an_impatient_second_ctrl_c_leaves_a_true_verdict_or_none(bench: Bench) 
     until(lambda: nothing_alive(bench), f"the end of {processes.alive(bench)}")
 
 
-@pytest.mark.parametrize("workers", SERIAL_AND_WORKERS)
-def test_a_supervisor_that_is_killed_takes_the_application_with_it(
-    bench: Bench, workers: tuple[str, ...]
-) -> None:
+def test_a_supervisor_that_is_killed_takes_the_application_with_it(bench: Bench) -> None:
     come = while_the_application_runs(bench)
-    pilot = start(bench, *workers)
+    pilot = start(bench)
     until(come, "the application")
     _end(processes.supervisor(bench))
     run = pilot.end()

@@ -21,9 +21,6 @@ IMPORT = "test_torch_imports_in_that_interpreter"
         pytest.param((str(SUITE), "-k", "interpreter"), id="a keyword"),
         pytest.param((str(SUITE), "-k", "nothing_of_that_name"), id="a keyword of nothing"),
         pytest.param((str(SUITE), "-m", "slow"), id="a marker"),
-        pytest.param(
-            (str(SUITE), "--ignore", str(SUITE / "test_end_of_trial.py"), "-k", "launch"), id="a file ignored"
-        ),
         pytest.param((LAUNCH, "-k", "import"), id="a file"),
         pytest.param((f"{LAUNCH}::{IMPORT}",), id="a check"),
     ],
@@ -41,7 +38,6 @@ def test_a_selection_is_undecided(bench: Bench, arguments: tuple[str, ...], work
     [
         pytest.param(("--deselect", f"suites/gpu/test_launch.py::{IMPORT}"), id="one check left out"),
         pytest.param(("--ignore", str(SUITE / "test_failures.py")), id="one file left out"),
-        pytest.param(("--ignore-glob", "*failures*"), id="a pattern left out"),
     ],
 )
 def test_all_but_one_part_is_undecided_though_everything_passed(
@@ -73,11 +69,8 @@ def test_stopping_at_the_first_failure_decides_and_leaves_the_rest_open(
     assert "interrupted" not in " ".join(run.decided.conditions)
 
 
-@pytest.mark.parametrize("workers", SERIAL_AND_WORKERS)
-def test_without_a_failure_stopping_at_the_first_one_changes_nothing(
-    bench: Bench, workers: tuple[str, ...]
-) -> None:
-    run = bench.run("-x", *workers, device="cuda")
+def test_without_a_failure_stopping_at_the_first_one_changes_nothing(bench: Bench) -> None:
+    run = bench.run("-x", device="cuda")
     assert (run.decided.decision, run.exit_status) == ("go", 0), run.output
 
 

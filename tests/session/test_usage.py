@@ -11,8 +11,6 @@ from tests.pilot.bench import ROOT
 from tests.session import commands
 from tests.session.commands import SUITE
 
-SERIAL_AND_WORKERS = [pytest.param((), id="serial"), pytest.param(("-n", "2"), id="workers")]
-
 Spoil = Callable[[Bench], list[str]]
 
 
@@ -95,8 +93,21 @@ WRONG: list[tuple[Spoil, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize("workers", SERIAL_AND_WORKERS)
-@pytest.mark.parametrize(("spoil", "words"), WRONG, ids=[spoil.__name__ for spoil, _ in WRONG])
+#: with workers too where pytest finds it out as late as in them
+LATE = (
+    a_path_that_is_not_there,
+    a_keyword_that_is_no_expression,
+    a_marker_that_does_not_exist,
+    an_unknown_option,
+)
+CASES = [pytest.param(spoil, words, (), id=spoil.__name__) for spoil, words in WRONG] + [
+    pytest.param(spoil, words, ("-n", "2"), id=f"{spoil.__name__} with workers")
+    for spoil, words in WRONG
+    if spoil in LATE
+]
+
+
+@pytest.mark.parametrize(("spoil", "words", "workers"), CASES)
 def test_a_usage_error_leaves_everything_as_it_was(
     bench: Bench, spoil: Spoil, words: list[str], workers: tuple[str, ...]
 ) -> None:
