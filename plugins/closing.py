@@ -43,12 +43,11 @@ Render = Callable[[Verdict], str]
 
 
 def counts(trial: Trial) -> DocumentCounts | None:
-    """Documents counted over identifiers; None where the manifest could not be read."""
-    documents = trial.find("documents", Documents)
-    if documents is None or documents.manifest_error:
+    """Documents counted over identifiers; None where there was nothing to count: no manifest, or no run."""
+    documents, application = trial.find("documents", Documents), trial.find("application", Application)
+    if documents is None or documents.manifest_error or application is None:
         return None
-    application = trial.find("application", Application)
-    taken = account.take(documents.entries, application.results.lines if application else [])
+    taken = account.take(documents.entries, application.results.lines)
     return DocumentCounts(
         expected=trial.record.parameters.documents.expected,
         accepted=list(taken.accepted),

@@ -233,6 +233,14 @@ class Controller:
         stopping = str(excinfo.value).startswith("stopping after ")
         if not stopping and not isinstance(excinfo.value, pytest.Session.Interrupted):
             self.interruption = f"it was interrupted {excinfo.value!s}".strip()
+            self._end_workers()
+
+    def _end_workers(self) -> None:
+        """pytest-xdist would wait ten seconds for a worker that waits for the application."""
+        if self.follower:
+            for process in psutil.Process().children():
+                with contextlib.suppress(psutil.Error):
+                    process.terminate()
 
     def pytest_internalerror(self, excrepr: object) -> None:
         self._doubt(f"pytest itself broke: {str(excrepr).strip().rpartition(chr(10))[2][:300]}")
