@@ -140,7 +140,9 @@ class Controller:
         self.html = self._ask_for_reports() if not judged else None
         if not judged:
             self._begin_early()
-        self._old_handlers = {number: signal.signal(number, self._stop) for number in _SIGNALS[1:]}
+        # what nohup made the process ignore stays ignored: the run was meant to outlive its terminal
+        heeded = [number for number in _SIGNALS[1:] if signal.getsignal(number) != signal.SIG_IGN]
+        self._old_handlers = {number: signal.signal(number, self._stop) for number in heeded}
 
     def _begin(self) -> Trial:
         before = reruns.earlier(self.config, opening.reports_folder(self.config))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +11,14 @@ import pytest
 
 from tests.pilot.bench import Bench
 from tests.pilot.counted import pytest_terminal_summary as pytest_terminal_summary
+
+
+def pytest_configure() -> None:
+    """A CI in the background ignores Ctrl-C and hang-ups, and so would every pilot that a test interrupts."""
+    for number, heeded in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            with contextlib.suppress(ValueError):  # not in the main thread of this worker
+                signal.signal(number, heeded)
 
 
 @pytest.fixture

@@ -57,7 +57,13 @@ class Started:
         return self.output.read_text(errors="replace")
 
 
-def start(bench: Bench, *options: str, device: str = "cuda", write: bool = True) -> Started:
+def start(
+    bench: Bench,
+    *options: str,
+    device: str = "cuda",
+    write: bool = True,
+    before_exec: Callable[[], object] | None = None,
+) -> Started:
     """Start a pilot, in a group of its own as a shell with job control does."""
     if write:
         bench.write()
@@ -71,6 +77,7 @@ def start(bench: Bench, *options: str, device: str = "cuda", write: bool = True)
             stdout=stream,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=before_exec,
         )
     return Started(bench, process, output)
 

@@ -45,6 +45,16 @@ def while_the_copy_is_judged(bench: Bench) -> Callable[[], object]:
     return lambda: processes.command_holding(bench, "--trial")
 
 
+def test_a_run_that_nohup_started_outlives_its_terminal(bench: Bench) -> None:
+    reached = while_the_application_runs(bench)
+    started = start(bench, before_exec=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    until(reached, "the application")
+    started.signal(signal.SIGHUP)
+    application = until(lambda: processes.application(bench), "the application's process")
+    application.terminate()
+    assert started.end().decided.decision == "fix", "it ran on, and saw that the application was killed"
+
+
 def nothing_alive(bench: Bench) -> bool:
     return not processes.alive(bench)
 
