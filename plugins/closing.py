@@ -19,6 +19,8 @@ from fixtures.copy import transfer
 from fixtures.copy import worth_copying
 from fixtures.evidence import account
 from fixtures.evidence import sums
+from fixtures.evidence.base import InputError
+from fixtures.evidence.base import load
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Copy
 from fixtures.evidence.models import Documents
@@ -61,6 +63,8 @@ def counts(trial: Trial) -> DocumentCounts | None:
 def advisories(trial: Trial) -> list[str]:
     """What a person should know and what does not decide."""
     said = []
+    if trial.judging and (trial.path / VERDICT).exists():
+        said.append(_recorded(trial.path / VERDICT))
     copy = trial.find("copy", Copy)
     if copy and copy.same_file_system:
         said.append(f"the copy in {copy.target} is on the same file system as the trial: that is no backup")
@@ -76,6 +80,15 @@ def advisories(trial: Trial) -> list[str]:
     said.append("not examined by this suite: memory peak against the planned volume, resuming, training")
     said.append("twelve documents verify a procedure; they do not predict a campaign")
     return said
+
+
+def _recorded(path: Path) -> str:
+    """The decision that the trial itself came to; it stays, whatever judging again says."""
+    try:
+        verdict = load(path, Verdict)
+    except InputError as error:
+        return f"the recorded verdict cannot be read: {error}"
+    return f"recorded when the trial ended: {verdict.decision} ({verdict.reason})"
 
 
 def objections(trial: Trial, facts: Facts) -> list[Objection]:

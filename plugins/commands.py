@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -32,12 +33,14 @@ def rerun(config: pytest.Config, suite: str, device: str, trial: Path) -> str:
 
 
 def _program(here: Path) -> list[str]:
-    """pytest as it was called: by name, by a path below the folder, or as a module."""
-    called = Path(sys.argv[0])
-    if called.name == "__main__.py":
-        return ["python", "-m", "pytest"]
-    path = Path(os.path.abspath(here / called))
-    return [_short(path, here) if here in path.parents else "pytest"]
+    """pytest as it was called: as a module, by a path, or by a name that still leads to the same program."""
+    called = sys.argv[0]
+    if Path(called).name == "__main__.py":
+        return [_short(Path(sys.executable), here) if os.sep in sys.executable else "python", "-m", "pytest"]
+    found = shutil.which(Path(called).name)
+    if os.path.isabs(called) and found and os.path.samefile(found, called):
+        return [Path(called).name]
+    return [_short(Path(called), here) if os.path.isabs(called) else called]
 
 
 def _short(path: Path, here: Path) -> str:

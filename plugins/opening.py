@@ -11,6 +11,7 @@ from typing import Literal
 import pytest
 
 from fixtures import inventory as cards
+from fixtures.evidence import secrets
 from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.base import InputError
@@ -57,13 +58,14 @@ def begin(config: pytest.Config, continues: str | None) -> Trial:
         device=device,
         created=store.now(),
         project=str(project),
-        command=[Path(sys.argv[0]).name, *map(str, config.invocation_params.args)],
+        folder=_folder(parameters, project, pilot),
+        command=secrets.hidden([Path(sys.argv[0]).name, *map(str, config.invocation_params.args)]),
         copy_to=_copy_to(config, parameters),
         interpreter=interpreter,
         parameters=parameters,
         order=order,
         references=references,
-        factors=factors.observe(project, files, references, seen, interpreter),
+        factors=factors.observe(project, files, references, seen, interpreter, parameters.application),
     )
     path = store.create(reports_folder(config), name)
     try:
@@ -116,6 +118,14 @@ def _interpreter(parameters: Parameters, project: Path) -> str:
     if "/" in asked:
         return os.path.abspath(project / asked)
     return shutil.which(asked) or asked
+
+
+def _folder(parameters: Parameters, project: Path, pilot: Path) -> str:
+    """Where the application runs, and the probe with it: what Python finds there first must be the same."""
+    path = Path(os.path.abspath(project / (parameters.application.folder or ".")))
+    if not path.is_dir():
+        raise InputError(pilot, "application.folder", f"no folder {path}", "a folder that is there")
+    return str(path)
 
 
 def _reference(path: Path) -> str:

@@ -1,13 +1,15 @@
 """A rerun costs only what failed: evidence, not a test, is its unit.
 
 Evidence on which any check did not pass is made afresh; evidence whose checks all passed is carried into the
-new trial if no factor it stands on has changed. The copy is always made afresh, because it is a copy of this
-trial. Runs in the controlling process.
+new trial if nothing it stands on has changed. Whether an environment has changed, only looking at it tells:
+so the launch is always made afresh, and the application's run is carried only where it looks the same. The
+copy is always made afresh, because it is a copy of this trial. Runs in the controlling process.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.base import InputError
 from fixtures.evidence.models import Documents
+from fixtures.evidence.models import Launch
 from fixtures.evidence.trial import Broken
 from fixtures.evidence.trial import Factors
 from fixtures.evidence.trial import LATEST
@@ -27,11 +30,8 @@ from fixtures.evidence.trial import Trial
 from plugins.verdict_file import Changed
 from plugins.verdict_file import Verdict
 
-#: evidence that can be carried -> the evidence it was made from
-CARRIED: dict[str, tuple[str, ...]] = {"launch": (), "documents": (), "application": ("launch", "documents")}
-#: evidence -> the groups of factors that it stands on
+#: evidence that can be carried -> the groups of factors that it stands on
 STANDS_ON = {
-    "launch": ("machine", "environment", "project.parameters", "project.order"),
     "documents": ("project.parameters", "project.manifest"),
     "application": ("machine", "environment", "project"),
 }
@@ -59,7 +59,7 @@ def earlier(config: pytest.Config, reports: Path) -> Earlier | None:
         latest = reports / LATEST
         if not latest.is_file():
             return None
-        path = reports / latest.read_text(encoding="utf-8").strip()
+        path = reports / base.text_of(latest).strip()
     else:
         return None
     trial = store.open_trial(path, judging=True)
@@ -85,23 +85,40 @@ def changed(before: Factors, after: Factors) -> list[Changed]:
     ]
 
 
-def carry(source: Earlier, target: Trial) -> list[str]:
-    """Copy the evidence that still holds into `target`; the names carried."""
+def carry(source: Earlier, target: Trial, look: Callable[[], Launch]) -> list[str]:
+    """Copy the evidence that still holds into `target`; the names carried.
+
+    `look` makes the launch of `target`; it is called only when the application's run could be carried.
+    """
     moved = {change.factor for change in changed(source.trial.record.factors, target.record.factors)}
-    carried: list[str] = []
     if source.trial.record.device != target.record.device:
-        return carried
-    for name, made_from in CARRIED.items():
-        fresh = any(factor.startswith(STANDS_ON[name]) for factor in moved)
-        if not fresh and set(made_from) <= set(carried) and _all_passed(source.verdict, name):
-            try:
-                if name == "documents" and not _as_they_were(source.trial, target):
-                    continue
+        return []
+    carried: list[str] = []
+    holds: dict[str, Callable[[], bool]] = {
+        "documents": lambda: _as_they_were(source.trial, target),
+        "application": lambda: (
+            "documents" in carried and _same_ground(source.trial.read("launch", Launch), look())
+        ),
+    }
+    for name, still in holds.items():
+        try:
+            if (
+                not any(factor.startswith(STANDS_ON[name]) for factor in moved)
+                and _all_passed(source.verdict, name)
+                and still()
+            ):
                 _copy(source.trial, target, name)
-            except (Broken, NotReached, OSError):
-                continue  # evidence that cannot be carried is made afresh
-            carried.append(name)
+                carried.append(name)
+        except (Broken, NotReached, OSError):
+            continue  # evidence that cannot be carried is made afresh
     return carried
+
+
+def _same_ground(before: Launch, now: Launch) -> bool:
+    """Whether torch, its environment and its cards look as they did, times and rounding apart."""
+    passing = {"steps", "end", "computations"}
+    ways = [[(step.name, step.status) for step in launch.steps] for launch in (before, now)]
+    return ways[0] == ways[1] and before.model_dump(exclude=passing) == now.model_dump(exclude=passing)
 
 
 def _as_they_were(source: Trial, target: Trial) -> bool:

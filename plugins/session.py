@@ -50,6 +50,10 @@ from plugins.verdict import PlannedCheck
 from plugins.verdict_file import Verdict
 
 _INPUT = "gpu_pilot"
+#: options of pytest that run nothing, by their names there; a trial is not made for them
+_ONLY_LOOKS = (
+    "collectonly", "showfixtures", "show_fixtures_per_test", "markers", "cacheshow", "help", "version", "setupplan",
+)  # fmt: skip
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -63,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.lf = False
     if hasattr(config, "workerinput"):
         _configure_worker(config)
-    elif config.option.collectonly:
+    elif any(getattr(config.option, name, False) for name in _ONLY_LOOKS):
         seen = cards.observe()
         device = opening.resolve(config.getoption("device"), seen)
         _register_planner(config, opening.scope_of(device), seen, device, None)
@@ -124,10 +128,11 @@ class Controller:
         self.carried: list[str] = []
         self.changed: list[Any] = []
         self.follower: progress.Follower | None = None
-        self.scratch = Path(tempfile.mkdtemp(prefix="gpu-pilot-"))
         judged = opening.judged(config)
         self.trial = judged or self._begin()
-        self.plan_file = self.scratch / PLAN if judged else self.trial.path / PLAN
+        # nothing is written into a trial that is judged, so the plan of workers goes elsewhere
+        self.scratch = Path(tempfile.mkdtemp(prefix="gpu-pilot-")) if judged else None
+        self.plan_file = (self.scratch or self.trial.path) / PLAN
         self.outcomes = Outcomes(None if judged else self.trial.path / CHECKS)
         config.stash[TRIAL] = self.trial
         config.stash[PROGRESS] = progress.in_this_process(config)
@@ -149,7 +154,7 @@ class Controller:
         trial = opening.begin(self.config, before.trial.name if before else None)
         if before:
             self.changed = reruns.changed(before.trial.record.factors, trial.record.factors)
-            self.carried = reruns.carry(before, trial)
+            self.carried = reruns.carry(before, trial, lambda: launch.look(trial))
         return trial
 
     def _begin_early(self) -> None:
@@ -166,7 +171,8 @@ class Controller:
         option = self.config.option
         if getattr(option, "xmlpath", "") is None:
             option.xmlpath = str(self.trial.path / JUNIT)
-        if not self.config.pluginmanager.hasplugin("html"):
+        # pytest-html fails without the plugin that it takes its metadata from
+        if not all(self.config.pluginmanager.hasplugin(name) for name in ("html", "metadata")):
             return None
         if option.htmlpath is None:
             option.htmlpath = str(self.trial.path / LOCKS / REPORT)
@@ -386,4 +392,5 @@ class Controller:
             climb.stop()
         for number, handler in self._old_handlers.items():
             signal.signal(number, handler)
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        if self.scratch:
+            shutil.rmtree(self.scratch, ignore_errors=True)

@@ -7,6 +7,7 @@ another check failed.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Literal
@@ -266,8 +267,13 @@ def _first_error(first: _Judged | None) -> FirstError | None:
 
 
 def _step_reached(judged: list[_Judged]) -> str | None:
-    """The last criterion or launch step with a pass."""
-    passed = [one for one in judged if one.result.status == "passed"]
+    """The last criterion or launch step with a pass before the first error.
+
+    What passed behind it, as a count over the inputs can, is no step further: a launch that broke at the driver
+    got as far as the import.
+    """
+    passed = list(itertools.takewhile(lambda one: one.result.status not in ("failed", "broken"), judged))
+    passed = [one for one in passed if one.result.status == "passed"]
     if not passed:
         return None
     last = passed[-1].plan

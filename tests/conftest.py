@@ -13,8 +13,13 @@ from tests.pilot.bench import Bench
 from tests.pilot.counted import pytest_terminal_summary as pytest_terminal_summary
 
 
-def pytest_configure() -> None:
-    """A CI in the background ignores Ctrl-C and hang-ups, and so would every pilot that a test interrupts."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Warnings are errors; and signals are heeded.
+
+    A CI in the background ignores Ctrl-C and hang-ups, and so would every pilot that a test interrupts.
+    """
+    for line in ("error", "ignore:Failed to initialize NumPy"):  # torch without numpy says so; nothing here needs it
+        config.addinivalue_line("filterwarnings", line)
     for number, heeded in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
             with contextlib.suppress(ValueError):  # not in the main thread of this worker

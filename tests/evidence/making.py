@@ -45,7 +45,9 @@ def record(name: str, project: Path, **more: Any) -> Record:
         "references": {},
         "factors": FACTORS,
     }
-    return Record.model_validate({"trial": name, "project": str(project), **usual, **more})
+    return Record.model_validate(
+        {"trial": name, "project": str(project), "folder": str(project), **usual, **more}
+    )
 
 
 def trial(folder: Path, name: str = "20261201T103000Z-7f3a", **more: Any) -> Trial:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +182,10 @@ def test_what_cannot_be_read_is_refused(read: Any, tmp_path: Path) -> None:
         InputError, match=r"gone\.json: found No such file or directory; wanted a readable file"
     ):
         read(tmp_path / "gone.json")
-    with pytest.raises(InputError, match="Is a directory"):
-        read(tmp_path)
+    for name, make in (("folder", os.mkdir), ("pipe", os.mkfifo)):
+        make(tmp_path / name)
+        with pytest.raises(InputError, match="found a folder, a pipe or a device; wanted a regular file"):
+            read(tmp_path / name)
     (tmp_path / "latin.json").write_bytes(b'{"card": "\xe9"}')
     with pytest.raises(InputError, match="byte 10: found bytes that are not UTF-8; wanted UTF-8 text"):
         read(tmp_path / "latin.json")

@@ -22,7 +22,14 @@ KINDS: dict[str, list[str]] = {
     "a password in an address": [
         "https://user:secret@host/path", "postgresql://admin:pw@10.0.0.1:5432/db", "HTTPS://u:p@h", "redis://:pw@h",
     ],
+    "a GitLab token": ["glpat-" + LONG[:20]],
+    "an npm token": ["npm_" + LONG[:36]],
+    "a Google API key": ["AIza" + LONG[:35]],
+    "a bearer token": ["Authorization: Bearer " + LONG[:30]],
+    "a key in a variable": ["OPENROUTER_KEY=abc", "DB_PASS=abc"],
     "a secret given by name": [
+        "--secret-key=abc", "--passphrase=abc", "--pass=abc", "OPENAI_KEY=abc", "--wandb-key=abc",
+        "Name=a;AccountKey=abc",
         "--password=hunter2", "password: hunter2", "API_KEY=abc", "--api-key=abc", "x-auth-token: abc", "HF_TOKEN=abc",
         "client_secret=abc", "AWS_SECRET_ACCESS_KEY=abc",
     ],
@@ -93,3 +100,25 @@ def test_a_secret_used_as_a_key_is_found_and_not_shown() -> None:
     found = list(secrets.find({"references": {token: "data"}}))
     assert [kind for _, kind in found] == ["a Hugging Face token"]
     assert token not in str(found)
+
+
+def test_a_command_line_is_kept_without_its_secrets() -> None:
+    given = [
+        "pytest",
+        "suites/gpu",
+        "--password",
+        "hunter2",
+        "-o",
+        "name=hf_" + LONG[:34],
+        "--max-tokens",
+        "512",
+    ]
+    kept = secrets.hidden(given)
+    assert kept[:3] == given[:3]
+    assert kept[-2:] == given[-2:]
+    assert not [word for word in kept if "hunter2" in word or LONG[:34] in word]
+
+
+@pytest.mark.parametrize("text", ["--sort-key=name", "--primary-key", "--two-pass=true", "keys=3"])
+def test_a_word_that_only_sounds_like_one_is_none(text: str) -> None:
+    assert secrets.kind_of(text) is None

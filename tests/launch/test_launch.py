@@ -296,6 +296,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
         created="",
         command=[],
         project=str(folder),
+        folder=str(folder),
         copy_to=None,
         interpreter=str(folder / "python"),
         parameters=Parameters.model_validate(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fixtures.evidence import sums
+from fixtures.evidence.parameters import Command
 from fixtures.evidence.trial import Factors
 from plugins import factors
 from tests.plugins.making import inventory
@@ -45,6 +46,7 @@ def observed(project: Path, **more: Any) -> Factors:
         more.get("references", {}),
         more.get("inventory", inventory(("nvidia", "NVIDIA H200"))),
         "/usr/bin/python3",
+        Command(kind="command", command=more.get("command", ["app", "{manifest}", "{results}"])),
     )
 
 
@@ -164,3 +166,39 @@ def test_the_sum_over_the_suite_changes_with_any_part_of_its_code_and_with_nothi
     assert factors.suite_sum(tmp_path) == before
     (tmp_path / "plugins" / "verdict.py").write_text("b")
     assert factors.suite_sum(tmp_path) != before
+
+
+def application(project: Path, *command: str) -> str:
+    return observed(project, command=[*command, "{manifest}", "{results}"]).project["application"]
+
+
+def test_a_change_of_the_program_is_seen_wherever_it_lies(tmp_path: Path) -> None:
+    """In the file that the command names, in what lies beside it, and in the project for a module of it."""
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    for folder in (project / "mine", elsewhere):
+        folder.mkdir(parents=True)
+        (folder / "run.py").write_text("1")
+        (folder / "helper.py").write_text("1")
+    for command in (
+        ("{python}", str(elsewhere / "run.py")),
+        ("{python}", "mine/run.py"),
+        ("{python}", "-m", "mine"),
+    ):
+        for name in ("run.py", "helper.py"):
+            before = application(project, *command)
+            assert application(project, *command) == before
+            path = (elsewhere if command[1] == str(elsewhere / "run.py") else project / "mine") / name
+            path.write_text(path.read_text() + "2")
+            assert application(project, *command) != before, (command, name)
+
+
+def test_a_changed_value_of_what_steers_is_seen_and_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/first")
+    before = observed(tmp_path)
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/other")
+    after = observed(tmp_path)
+    assert before.environment["variables set"] == after.environment["variables set"]
+    assert before.environment != after.environment
+    assert "/opt/other" not in after.model_dump_json()

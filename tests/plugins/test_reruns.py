@@ -13,6 +13,8 @@ from fixtures import documents
 from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.base import InputError
+from fixtures.evidence.models import Launch
+from fixtures.evidence.models import Step
 from fixtures.evidence.trial import Factors
 from fixtures.evidence.trial import Trial
 from plugins import reruns
@@ -24,6 +26,7 @@ from plugins.verdict_file import Verdict
 from tests.evidence import making
 from tests.evidence.making import Seen
 from tests.plugins.making import config
+from tests.report.samples import launch
 from tests.verdict.making import facts
 from tests.verdict.making import outcome
 from tests.verdict.making import planned
@@ -33,7 +36,7 @@ BEFORE = {
     "environment": {"interpreter": "p"},
     "project": {"parameters": "a", "order": "b", "manifest": "c", "suite": "d", "model": "e"},
 }
-ALL = ["launch", "documents", "application"]
+ALL = ["documents", "application"]
 
 
 def factors(**moved: str | None) -> Factors:
@@ -97,7 +100,9 @@ class Two:
         manifest = folder / "documents" / "manifest.json"
         manifest.write_text(json.dumps({"documents": [entry]}))
         self.source = making.trial(folder, "20261201T100000Z-0001", factors=factors())
-        for name in ("launch", "application", "copy", "inventory"):
+        self.now = launch()
+        making.keep(self.source, "launch", self.now)
+        for name in ("application", "copy", "inventory"):
             making.keep(self.source, name, Seen(text=name))
         making.keep(self.source, "documents", documents.observe(manifest))
         self.source.raw("application").mkdir()
@@ -110,7 +115,7 @@ class Two:
         self.target = making.trial(
             self.folder, "20261201T110000Z-0002", factors=factors(**(moved or {})), **record
         )
-        return reruns.carry(Earlier(self.source, judged), self.target)
+        return reruns.carry(Earlier(self.source, judged), self.target, lambda: self.now)
 
 
 @pytest.fixture
@@ -125,11 +130,11 @@ MOVED: list[tuple[dict[str, str | None], list[str]]] = [
     ({"environment__interpreter": "q"}, ["documents"]),
     ({"environment__CUDA_VISIBLE_DEVICES": "0"}, ["documents"]),
     ({"project__parameters": "x"}, []),
-    ({"project__manifest": "x"}, ["launch"]),
+    ({"project__manifest": "x"}, []),
     ({"project__order": "x"}, ["documents"]),
-    ({"project__model": "x"}, ["launch", "documents"]),
-    ({"project__suite": "x"}, ["launch", "documents"]),
-    ({"project__index": "x"}, ["launch", "documents"]),
+    ({"project__model": "x"}, ["documents"]),
+    ({"project__suite": "x"}, ["documents"]),
+    ({"project__application": "x"}, ["documents"]),
 ]
 
 
@@ -141,13 +146,13 @@ def test_evidence_is_carried_unless_a_factor_it_stands_on_has_changed(
 
 
 STATUSES: list[tuple[dict[str, Status], list[str]]] = [
-    ({"launch__import": "failed"}, ["documents"]),
-    ({"inputs__manifest": "failed"}, ["launch"]),
-    ({"results__file": "failed"}, ["launch", "documents"]),
-    ({"results__account": "failed"}, ["launch"]),
-    ({"results__file": "not_reached"}, ["launch", "documents"]),
-    ({"results__file": "not_run"}, ["launch", "documents"]),
-    ({"results__file": "broken"}, ["launch", "documents"]),
+    ({"launch__import": "failed"}, ALL),
+    ({"inputs__manifest": "failed"}, []),
+    ({"results__file": "failed"}, ["documents"]),
+    ({"results__account": "failed"}, []),
+    ({"results__file": "not_reached"}, ["documents"]),
+    ({"results__file": "not_run"}, ["documents"]),
+    ({"results__file": "broken"}, ["documents"]),
     ({"end_of_trial__copied": "failed"}, ALL),
     ({"end_of_trial__odd": "failed"}, ALL),
 ]
@@ -160,9 +165,36 @@ def test_evidence_is_made_afresh_when_any_check_on_it_did_not_pass(
     assert two.carry(verdict(**statuses)) == carried
 
 
+DIFFERENT = [
+    {"distributions": {"torch": "2.13.0+cu130", "numpy": "2.4.0"}},
+    {"torch": None},
+    {"devices": []},
+    {"asked_real_path": "/usr/bin/python3.12"},
+    {"cuda_driver": "12.4"},
+    {"steps": [Step(name="interpreter", status="failed", seconds=0.1, error="no")]},
+]
+
+
+@pytest.mark.parametrize("different", DIFFERENT, ids=lambda one: next(iter(one)))
+def test_the_run_of_the_application_is_not_carried_to_another_environment(
+    different: dict[str, Any], two: Two
+) -> None:
+    two.now = launch(**different)
+    assert two.carry(verdict()) == ["documents"]
+
+
+def test_the_launch_is_looked_at_only_when_something_depends_on_it(two: Two) -> None:
+    def never() -> Launch:
+        raise AssertionError("it was looked at")
+
+    two.target = making.trial(two.folder, "20261201T110000Z-0002", factors=factors())
+    judged = verdict(results__file="failed")
+    assert reruns.carry(Earlier(two.source, judged), two.target, never) == ["documents"]
+
+
 def test_evidence_that_no_check_stands_on_is_made_afresh(two: Two) -> None:
     few = decide(facts(plan=CHECKS[:1]))
-    assert two.carry(few) == ["launch"]
+    assert two.carry(few) == []
 
 
 def test_nothing_is_carried_from_a_trial_that_was_interrupted(two: Two) -> None:
@@ -175,7 +207,7 @@ def test_nothing_is_carried_to_another_device(two: Two) -> None:
 
 def test_documents_that_changed_behind_an_unchanged_manifest_are_looked_at_afresh(two: Two) -> None:
     two.document.write_text("b")
-    assert two.carry(verdict()) == ["launch"]
+    assert two.carry(verdict()) == []
 
 
 def test_carried_evidence_names_its_origin_belongs_to_the_new_trial_and_leaves_the_old_one_alone(
@@ -188,6 +220,7 @@ def test_carried_evidence_names_its_origin_belongs_to_the_new_trial_and_leaves_t
         assert (envelope.trial, envelope.carried_from) == (two.target.name, two.source.name)
         assert envelope.observed == two.source.envelope(name).observed
     assert not two.target.has("copy")
+    assert not two.target.has("launch")
     assert not two.target.has("inventory")
     assert (two.target.raw("application") / "stdout.txt").read_text() == "printed"
     assert (two.target.raw("application") / "link").is_symlink()
@@ -197,10 +230,10 @@ def test_carried_evidence_names_its_origin_belongs_to_the_new_trial_and_leaves_t
 
 
 def test_evidence_carried_twice_names_the_trial_that_made_it(two: Two) -> None:
-    envelope = two.source.envelope("launch").model_copy(update={"carried_from": "20261201T090000Z-0000"})
+    envelope = two.source.envelope("documents").model_copy(update={"carried_from": "20261201T090000Z-0000"})
     two.source.write(envelope)
     two.carry(verdict())
-    assert two.target.envelope("launch").carried_from == "20261201T090000Z-0000"
+    assert two.target.envelope("documents").carried_from == "20261201T090000Z-0000"
 
 
 def spoil(how: str, source: Trial) -> None:

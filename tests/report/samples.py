@@ -171,6 +171,7 @@ def record(**other: Any) -> Record:
         "device": "auto",
         "created": "2026-12-01T10:30:00Z",
         "project": "/home/renter/gpu-pilot",
+        "folder": "/home/renter/gpu-pilot",
         "command": ["pytest", "suites/gpu"],
         "copy_to": "../gpu-pilot-copies",
         "interpreter": "/home/renter/venv/bin/python",

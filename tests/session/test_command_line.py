@@ -172,3 +172,69 @@ def test_torch_is_imported_by_no_process_of_pytest(bench: Bench, workers: tuple[
     is_go(run)
     seen = {path.name.partition("-")[0]: path.read_text() for path in folder.glob("*-*")}
     assert seen == dict.fromkeys(["controller", "worker"] if workers else ["controller"], "none")
+
+
+@pytest.mark.parametrize(
+    "option", ["--markers", "--fixtures", "--fixtures-per-test", "--setup-plan", "--version"]
+)
+def test_options_that_only_look_make_no_trial(bench: Bench, option: str) -> None:
+    run = commands.run(bench, str(SUITE), *commands.options(bench), option)
+    assert run.exit_status in (0, 5), run.output
+    assert not bench.reports.exists()
+    assert "nothing is decided" not in run.output
+
+
+def test_a_secret_on_the_command_line_is_not_kept(bench: Bench) -> None:
+    token = "hf_" + "a" * 34
+    run = bench.run("--junitprefix", token, "-p", "no:junitxml", device="cuda")
+    assert run.exit_status == 4, "pytest has no such option without its plugin"
+    run = bench.run("-o", f"junit_suite_name={token}", "-p", "no:junitxml", "-p", "no:html", device="cuda")
+    if run.trial:
+        assert not [name for name, data in commands.contents(run.trial).items() if token.encode() in data]
+
+
+def test_a_package_of_the_renters_that_is_called_as_ours_works_from_its_own_folder(bench: Bench) -> None:
+    home = bench.folder / "application"
+    (home / "fixtures").mkdir(parents=True)
+    (home / "fixtures" / "__init__.py").write_text("MINE = True\n")
+    (home / "userapp.py").write_text(
+        "import runpy, sys, fixtures\n"
+        "assert fixtures.MINE\n"
+        "sys.argv = ['app.py', 'healthy', *sys.argv[1:]]\n"
+        f"runpy.run_path({str(ROOT / 'tests' / 'pilot' / 'app.py')!r}, run_name='__main__')\n"
+    )
+    application = bench.parameters["application"]
+    application["command"] = ["{python}", "-m", "userapp", "{manifest}", "{results}", "{device}"]
+    application["folder"] = str(home)
+    is_go(bench.run(device="cuda"))
+
+
+def test_a_folder_for_the_application_that_is_not_there_is_a_usage_error(bench: Bench) -> None:
+    bench.parameters["application"]["folder"] = "nowhere"
+    run = bench.run(device="cuda")
+    assert run.exit_status == 4, run.output
+    assert "application.folder" in run.output
+    assert bench.trials() == []
+
+
+@pytest.mark.parametrize("called", ["python -m pytest", "a path", "a name"])
+def test_the_command_that_reruns_works_as_it_is_printed(bench: Bench, called: str) -> None:
+    """From the same folder, character for character."""
+    bench.behave("exits", "1")
+    program = {
+        "python -m pytest": [sys.executable, "-m", "pytest"],
+        "a path": [str(Path(sys.executable).parent / "pytest")],
+        "a name": ["pytest"],
+    }[called]
+    bench.environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    bench.write()
+    words = [*program, str(SUITE), "--device", "cuda", *commands.options(bench)[2:]]
+    subprocess.run(words, cwd=bench.folder, env=bench.environ(), capture_output=True, timeout=120)
+    (first,) = bench.trials()
+    printed = bench.look(10, "", first.name).decided.command.rerun
+    assert printed
+    subprocess.run(
+        printed, shell=True, cwd=bench.folder, env=bench.environ(), capture_output=True, timeout=120
+    )
+    again = bench.look(10, "", bench.trials()[-1].name)
+    assert again.decided.continues == first.name

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from fixtures.evidence.trial import Envelope
 from fixtures.evidence.trial import VERDICT
 from tests.pilot.bench import Bench
 from tests.pilot.bench import Run
+from tests.pilot.bench import STUBS
 from tests.session import commands
 from tests.session import processes
 from tests.session.processes import start
@@ -78,10 +82,10 @@ def test_only_the_evidence_that_failed_is_made_again(
     run = bench.run(*options[way], *workers, device="cuda")
     assert (run.decided.decision, run.exit_status) == ("go", 0), run.output
     assert run.decided.continues == first.name
-    assert carried(run) == {"launch": first.name, "documents": first.name}
+    assert carried(run) == {"documents": first.name}
     assert {check.status for check in run.decided.checks()} == {"passed"}
     origin = {check.id: check.carried_from for check in run.decided.checks()}
-    assert origin["launch.interpreter"] == first.name
+    assert origin["inputs.sums"] == first.name
     assert run.decided.changed == []
     assert commands.contents(first) == before
     assert run.trial
@@ -93,7 +97,7 @@ def test_everything_that_a_failed_check_stands_on_is_made_again(bench: Bench) ->
     first = failed(bench, "loses_one")
     run = bench.run("--lf", device="cuda")
     assert (run.decided.decision, run.decided.continues) == ("go", first.name), run.output
-    assert carried(run) == {"launch": first.name}
+    assert carried(run) == {}
 
 
 def test_evidence_carried_twice_names_where_it_was_made(bench: Bench) -> None:
@@ -104,7 +108,7 @@ def test_evidence_carried_twice_names_where_it_was_made(bench: Bench) -> None:
     mend(bench)
     third = bench.run("--lf", device="cuda")
     assert (third.decided.decision, third.decided.continues) == ("go", second.decided.trial), third.output
-    assert carried(third) == {"launch": first.name, "documents": first.name}
+    assert carried(third) == {"documents": first.name}
 
 
 def test_with_no_earlier_trial_lf_runs_everything(bench: Bench) -> None:
@@ -121,7 +125,7 @@ def test_lf_with_pytests_own_cache_selects_nothing_away(bench: Bench) -> None:
     mend(bench)
     second = commands.run(bench, str(bench.project / "suites" / "gpu"), *commands.with_cache(bench, "--lf"))
     assert (second.decided.decision, second.exit_status) == ("go", 0), second.output
-    assert set(carried(second)) == {"launch", "documents"}
+    assert set(carried(second)) == {"documents"}
 
 
 def test_lf_after_a_skip_does_not_forget(trapped: Bench) -> None:
@@ -193,7 +197,7 @@ def test_a_changed_manifest_makes_what_stands_on_it_fresh(bench: Bench) -> None:
     bench.entry("doc-01")["reason"] = "checked again"
     run = bench.run("--lf", device="cuda")
     assert (run.decided.decision, run.decided.continues) == ("go", first.name), run.output
-    assert set(carried(run)) == {"launch"}
+    assert carried(run) == {}
 
 
 def test_a_document_that_changed_under_the_same_manifest_is_seen(bench: Bench) -> None:
@@ -247,7 +251,61 @@ def test_a_passed_trial_that_is_continued_runs_what_nothing_was_carried_for(benc
     before = commands.contents(first.trial)
     again = bench.run("--continue", first.trial.name, device="cuda")
     assert (again.decided.decision, again.exit_status) == ("go", 0), again.output
-    assert set(carried(again)) == {"launch", "documents", "application"}
+    assert set(carried(again)) == {"documents", "application"}
     assert again.status("end_of_trial.judged_alike") == "passed"
     assert commands.contents(first.trial) == before
     assert (first.trial / VERDICT).exists()
+
+
+def only_the_copy_failed(bench: Bench) -> None:
+    """A trial whose application did well; afterwards the copy has a place."""
+    mend(bench)
+    run = bench.run("--copy-to", str(bench.folder / "absent" / "place"), device="cuda")
+    assert (run.decided.decision, run.status("results.expected_category")) == ("fix", "passed"), run.output
+
+
+def test_a_run_of_the_application_that_still_stands_is_carried(bench: Bench) -> None:
+    only_the_copy_failed(bench)
+    run = bench.run("--lf", device="cuda")
+    assert (run.decided.decision, set(carried(run))) == ("go", {"documents", "application"}), run.output
+
+
+def torch_is_gone(bench: Bench) -> None:
+    folder = bench.folder / "broken" / "torch"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(
+        "raise ImportError('libcudart.so.13: cannot open shared object file')\n"
+    )
+    (bench.folder / "stubs" / "torch" / "__init__.py").write_text((folder / "__init__.py").read_text())
+
+
+def the_program_is_another(bench: Bench) -> None:
+    program = Path(bench.parameters["application"]["command"][1])
+    program.write_text("raise SystemExit('this application does not run at all')\n")
+
+
+def a_module_beside_the_program_is_another(bench: Bench) -> None:
+    (bench.folder / "helper.py").write_text("changed = True\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "decision"),
+    [
+        (torch_is_gone, "fix"),
+        (the_program_is_another, "fix"),
+        (a_module_beside_the_program_is_another, "go"),
+    ],
+)
+def test_what_passed_is_not_carried_past_a_change_of_what_it_stood_on(
+    bench: Bench, change: Callable[[Bench], None], decision: str
+) -> None:
+    """The same path, the same names of variables, the same parameters: only looking shows the difference."""
+    stubs = bench.folder / "stubs"
+    shutil.copytree(STUBS / "torch", stubs / "torch")
+    (bench.folder / "helper.py").write_text("changed = False\n")
+    bench.environment["PYTHONPATH"] = f"{stubs}{os.pathsep}{bench.environment['PYTHONPATH']}"
+    only_the_copy_failed(bench)
+    change(bench)
+    run = bench.run("--lf", device="cuda")
+    assert run.decided.decision == decision, run.output
+    assert "application" not in carried(run)

@@ -93,3 +93,19 @@ def test_a_verdict_file_that_cannot_be_written_is_no_success(bench: Bench) -> No
     assert run.exit_status == 12, run.output
     assert "No such file or directory" in run.output
     said_in_words(run)
+
+
+@pytest.mark.parametrize("behaviour", ["healthy", "exits 1"])
+def test_a_project_that_is_read_only_changes_nothing(bench: Bench, project: Path, behaviour: str) -> None:
+    """pytest's cache cannot be written there, and says so in a warning, which is no error of the renter's."""
+    bench.project = project
+    bench.behave(*behaviour.split())
+    bench.write()
+    words = [word for word in bench.command(device="cuda") if word not in ("-p", "no:cacheprovider")]
+    with read_only(project):
+        end = subprocess.run(
+            words, cwd=bench.folder, env=bench.environ(), capture_output=True, text=True, timeout=120
+        )
+    run = bench.look(end.returncode, end.stdout + end.stderr, bench.trials()[-1].name)
+    said_in_words(run)
+    assert run.exit_status == run.decided.exit_status == {"healthy": 0, "exits 1": 10}[behaviour], run.output
