@@ -33,6 +33,8 @@ from fixtures.evidence.trial import Trial
 from fixtures.evidence.trial import write_json
 from fixtures.instrument import PROGRESS
 from fixtures.instrument import TRIAL
+from fixtures.reader import READER
+from fixtures.reader import Reader
 from plugins import closing
 from plugins import commands
 from plugins import opening
@@ -225,6 +227,8 @@ class Controller:
 
     def pytest_collection_finish(self) -> None:
         self.collected = time.time()
+        if self.config.stash.get(launch.CLIMB, None) and self.trial.record.copy_to:
+            self.config.stash[READER] = Reader(self.config.rootpath)  # it imports while torch does
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
@@ -284,10 +288,16 @@ class Controller:
                 if type(plugin).__module__.startswith("pytest_html."):
                     self.config.pluginmanager.unregister(plugin)
 
-    def _forget(self) -> None:
-        """Nothing was asked that could be tried: the trial's folder goes again."""
+    def _stop_early(self) -> None:
+        """End what was begun ahead and was not needed."""
         if climb := self.config.stash.get(launch.CLIMB, None):
             climb.stop()
+        if reader := self.config.stash.get(READER, None):
+            reader.stop()
+
+    def _forget(self) -> None:
+        """Nothing was asked that could be tried: the trial's folder goes again."""
+        self._stop_early()
         if not self.trial.judging:
             shutil.rmtree(self.trial.path, ignore_errors=True)
 
@@ -388,8 +398,7 @@ class Controller:
         return result
 
     def pytest_unconfigure(self) -> None:
-        if climb := self.config.stash.get(launch.CLIMB, None):
-            climb.stop()
+        self._stop_early()
         for number, handler in self._old_handlers.items():
             signal.signal(number, handler)
         if self.scratch:

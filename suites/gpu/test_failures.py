@@ -13,6 +13,12 @@ from plugins.criteria import Claims
 _SAYS_NOTHING = {
     "", "error", "errors", "exception", "failed", "failure", "fail", "none", "null", "nan", "n a", "na", "unknown",
     "unknown error", "rejected", "invalid", "undefined", "true", "false", "an error occurred", "error occurred", "todo",
+    "unknown reason", "no reason", "no reason given", "reason", "an exception was raised", "exception raised",
+    "exception occurred", "an exception occurred", "something went wrong", "unexpected error", "internal error",
+    "general error", "could not process", "cannot process", "could not be processed", "unable to process",
+    "not processed", "not accepted", "processing failed", "processing error", "see log", "see logs", "see the log",
+    "see the logs", "check the log", "check the logs", "bad", "bad document", "bad input", "invalid document",
+    "invalid input", "document rejected", "rejected document", "rejected by the application",
 }  # fmt: skip
 
 

@@ -181,7 +181,11 @@ def test_the_folder_holds_no_file_that_the_manifest_does_not_name(
     )
 
 
-@check("inputs.unchanged", on_failure="fix", change="the application: it writes to its inputs")
+@check(
+    "inputs.unchanged",
+    on_failure="fix",
+    change="whatever wrote to the inputs during the run: the application, or somebody with an editor",
+)
 def test_the_inputs_are_the_same_after_the_run(
     documents: Documents, application: Application, claim: Claims
 ) -> None:

@@ -9,8 +9,10 @@ import re
 from typing import Any
 
 from fixtures.evidence.models import Application
+from fixtures.evidence.models import Interpreter
 from fixtures.evidence.models import Inventory
 from fixtures.evidence.models import Launch
+from fixtures.evidence.models import Ran
 from fixtures.evidence.models import TorchDevice
 from fixtures.evidence.order import Order
 from fixtures.evidence.trial import Trial
@@ -253,17 +255,28 @@ def test_the_process_that_computed_ended_by_itself(launch: Launch, claim: Claims
 def test_the_application_ran_in_the_interpreter_that_was_examined(
     launch: Launch, application: Application, trial: Trial, claim: Claims
 ) -> None:
-    examined = launch.interpreter.real_path if launch.interpreter else None
+    examined = launch.interpreter
     asked = "{python}" in trial.record.parameters.application.command[0]
-    others = [path for path in application.interpreters if path != examined]
     if application.executable is None:
         claim.not_reached(
             "results.ended_by_itself", application.error or "its program file could not be seen"
         )
-    ran = examined in application.interpreters if asked else not others
+    others = [ran for ran in application.interpreters if not _is_examined(ran, examined)]
+    ran_it = not asked or bool(application.interpreters)
+    prefix = examined.prefix if examined else "the interpreter that was examined"
     claim(
-        bool(ran) and not others,
-        required=f"{examined}" if asked else f"no Python but {examined}",
-        found=", ".join(application.interpreters)
+        ran_it and not others,
+        required=f"{prefix}" if asked else f"no Python but that of {prefix}",
+        found=", ".join(sorted({f"{ran.prefix} ({ran.executable})" for ran in application.interpreters}))
         or f"no Python: {str(application.executable).rpartition('/')[2]}",
     )
+
+
+def _is_examined(ran: Ran, examined: Interpreter | None) -> bool:
+    """By the folder of its environment: all those made from one Python have the same program file."""
+    if examined is None:
+        return False
+    own = {examined.prefix}
+    if examined.prefix == examined.base_prefix:  # no environment, and PYTHONHOME can name any folder
+        own.add(examined.real_path.rpartition("/")[0].rpartition("/")[0])
+    return ran.prefix in own

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from fixtures import copy
+from fixtures import reader
 from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.models import Copy
@@ -21,6 +23,7 @@ from fixtures.evidence.models import Reread
 from fixtures.evidence.trial import Trial
 from tests.evidence import making
 from tests.evidence.making import Seen
+from tests.pilot.bench import ROOT
 
 REREAD = Reread(trial="t", exit_status=0, seconds=0.0, error=None, outcomes={"a": "passed"})
 
@@ -171,6 +174,18 @@ def test_what_goes_wrong_while_writing_is_said(
     assert (observed.files, observed.reread) == ([], None)
 
 
+def test_a_full_place_is_named_and_not_the_file_that_was_to_be_copied_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(source: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(source), None, str(target))
+
+    trial = begun(tmp_path)
+    monkeypatch.setattr(shutil, "copyfile", full)
+    error = str(copy.observe(trial, silent).error)
+    assert error.startswith(f"No space left on device: {tmp_path / 'copies' / trial.name}")
+
+
 @pytest.mark.usefixtures("unjudged")
 def test_a_copy_that_reads_back_differently_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trial = begun(tmp_path)
@@ -205,14 +220,41 @@ def test_locks_the_journal_and_unfinished_files_are_not_copied(tmp_path: Path) -
 class Ended:
     """A process of straw that judges: what it writes as its verdict, and how it ends."""
 
+    stdin = stdout = None
+
     def __init__(self, answer: str | None, status: int = 0, says: bytes = b"") -> None:
-        self.answer, self.returncode, self.stdout = answer, status, says
+        self.answer, self.returncode, self.says = answer, status, says
 
     def __call__(self, command: list[str], **options: Any) -> Ended:
         self.command, self.options = command, options
-        if self.answer is not None:
-            Path(command[command.index("--verdict") + 1]).write_text(self.answer)
         return self
+
+    def communicate(self, told: bytes, timeout: float) -> tuple[bytes, None]:
+        self.told, self.timeout = json.loads(told), timeout
+        if self.answer is not None:
+            Path(self.told[self.told.index("--verdict") + 1]).write_text(self.answer)
+        return self.says, None
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def wait(self) -> int | None:
+        return self.returncode
+
+
+class Hanging(Ended):
+    """One that does not end until it is killed."""
+
+    killed = False
+
+    def communicate(self, told: bytes, timeout: float) -> tuple[bytes, None]:
+        raise subprocess.TimeoutExpired("pytest", timeout)
+
+    def poll(self) -> int | None:
+        return None
+
+    def kill(self) -> None:
+        self.killed, self.returncode = True, -9
 
 
 ANSWER = json.dumps({"trial": "t", "criteria": [{"checks": [{"nodeid": "a::b", "status": "passed"}]}]})
@@ -220,8 +262,8 @@ ANSWER = json.dumps({"trial": "t", "criteria": [{"checks": [{"nodeid": "a::b", "
 
 def read_again(ended: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Reread:
     trial = begun(folder)
-    monkeypatch.setattr(subprocess, "run", ended)
-    seen = copy.reread(folder / "copies" / trial.name, folder, trial)
+    monkeypatch.setattr(subprocess, "Popen", ended)
+    seen = copy.reread(trial, folder / "copies" / trial.name)
     assert not (trial.path / store.LOCKS / "reread.json").exists()
     return seen
 
@@ -233,9 +275,9 @@ def test_the_copy_is_judged_by_a_new_process_from_there_alone(
     ended = Ended(ANSWER, 12)
     seen = read_again(ended, tmp_path, monkeypatch)
     assert (seen.trial, seen.exit_status, seen.error, seen.outcomes) == ("t", 12, None, {"a::b": "passed"})
-    assert ended.command[ended.command.index("--trial") + 1].startswith(str(tmp_path / "copies"))
+    assert ended.told[ended.told.index("--trial") + 1].startswith(str(tmp_path / "copies"))
     assert "-k nothing" not in ended.options["env"].values()
-    assert ended.options["timeout"] == copy.REREAD_DEADLINE_S
+    assert ended.timeout == reader.DEADLINE_S
 
 
 @pytest.mark.parametrize("answer", ["", "{", "no json", '{"trial":'])
@@ -252,19 +294,24 @@ def test_a_judge_that_gives_no_answer_is_quoted(tmp_path: Path, monkeypatch: pyt
     assert (seen.exit_status, seen.error) == (4, "it ended with 4 and no verdict: ERROR: no such trial")
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (subprocess.TimeoutExpired("pytest", 120), "did not end within 120 s"),
-        (OSError(errno.ENOMEM, "Cannot allocate memory"), "Cannot allocate memory"),
-    ],
-)
-def test_a_judge_that_does_not_end_or_start_is_an_error(
-    error: Exception, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = Hanging(None)
+    seen = read_again(hanging, tmp_path, monkeypatch)
+    assert "did not end within 120 s" in str(seen.error)
+    assert (hanging.killed, seen.outcomes) == (True, {})
+
+
+def test_a_judge_that_does_not_start_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise error
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     seen = read_again(fail, tmp_path, monkeypatch)
-    assert words in str(seen.error)
+    assert "Cannot allocate memory" in str(seen.error)
     assert (seen.exit_status, seen.outcomes) == (None, {})
+
+
+def test_a_judge_that_was_started_ahead_ends_when_it_is_not_needed() -> None:
+    ahead = reader.Reader(ROOT)
+    process = psutil.Process(ahead._process.pid if ahead._process else 0)
+    ahead.stop()
+    assert not process.is_running()

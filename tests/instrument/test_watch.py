@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
+from fixtures import watch
 from tests.instrument.making import alive
 from tests.instrument.making import gone
 from tests.instrument.making import NEVER
@@ -282,6 +283,32 @@ def test_when_the_supervisor_is_killed_what_the_application_had_started_dies_too
     assert {process.pid for process in own.children(recursive=True)} <= before
 
 
+def test_when_the_supervisor_is_stopped_it_is_not_waited_for_and_the_application_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "SILENCE_S", 1.0)
+    code = (
+        f"import os, subprocess, sys, time\nsubprocess.Popen({CHILD}, start_new_session=True)\n"
+        "while not os.path.exists('child'): time.sleep(0.01)\n"
+        f"os.kill(os.getppid(), {int(signal.SIGSTOP)})\n" + saying_pid("pid")
+    )
+    report = run(python(tmp_path, code))
+    assert (report["ended"], report["error"]) == (
+        "watcher_died",
+        "the supervising process stopped answering",
+    )
+    for name in ("pid", "child"):
+        assert not alive(pid_in(tmp_path / name))
+
+
+def test_a_supervisor_that_speaks_is_waited_for_longer_than_it_may_be_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "SILENCE_S", 4.0)
+    report = run(python(tmp_path, "import time; time.sleep(4.5)"))
+    assert ending(report) == ("exit", 0, None)
+
+
 def test_processes_that_were_there_before_are_left_alone(tmp_path: Path) -> None:
     bystander = subprocess.Popen([sys.executable, "-I", "-c", WAIT])
     try:
@@ -303,7 +330,7 @@ def test_when_whoever_shows_progress_fails_nothing_stays_behind(tmp_path: Path) 
 
 def test_a_command_that_no_process_can_have_is_a_report_too(tmp_path: Path) -> None:
     report = run(request(tmp_path, "/bin/echo", "a\0b"))
-    assert report["ended"] in ("watcher_died", "not_started")
+    assert report["ended"] == "not_started"
     assert "null byte" in report["error"]
 
 
@@ -346,7 +373,8 @@ def test_the_program_file_and_every_interpreter_are_noted(tmp_path: Path) -> Non
     child = "import time; time.sleep(0.4)"
     report = run(request(tmp_path, "/bin/sh", "-c", f"{sys.executable} -I -c '{child}'; exit 0"))
     assert report["executable"] == os.path.realpath("/bin/sh")
-    assert report["interpreters"] == [os.path.realpath(sys.executable)]
+    ran = {"executable": os.path.realpath(sys.executable), "prefix": os.path.realpath(sys.prefix)}
+    assert report["interpreters"] == [ran]
 
 
 def test_a_program_that_is_no_python_has_no_interpreter(tmp_path: Path) -> None:

@@ -439,6 +439,68 @@ def writes_to(job, *paths):
 
 
 @behaviour
+def fills_its_output_folder(job, megabytes):
+    """Features of every document, beside the results."""
+    healthy(job)
+    with open(os.path.join(os.path.dirname(job.results), "features.bin"), "xb") as stream:
+        for _ in range(int(megabytes)):
+            stream.write(b"x" * (1 << 20))
+
+
+@behaviour
+def swaps_its_output_folder(job, how, place):
+    """A new folder in place of the one it was given, or a link to one."""
+    output = os.path.dirname(job.results)
+    os.rmdir(output)
+    os.mkdir(output if how == "folder" else place)
+    if how == "link":
+        os.symlink(place, output)
+    healthy(job)
+
+
+@behaviour
+def empties_its_output_folder(job):
+    """As programs do that begin anew, and the folder itself stays."""
+    job.write_text("an earlier attempt")
+    os.unlink(job.results)
+    healthy(job)
+
+
+@behaviour
+def forges_the_copy(job):
+    """Evidence of a copy that nobody made."""
+    healthy(job)
+    nothing = ("target", "path", "error", "same_file_system", "reread")
+    envelope = {
+        "name": "copy",
+        "trial": os.path.basename(job.trial),
+        "made": "2026-12-01T10:30:00Z",
+        "seconds": 0.1,
+        "observed": {**dict.fromkeys(nothing), "files": []},
+    }
+    with open(os.path.join(job.trial, "evidence", "copy.json"), "x", encoding="utf-8") as stream:
+        json.dump(envelope, stream)
+
+
+@behaviour
+def prints_variables(job, status, *names):
+    """As a program does that shows its configuration; `status` is its exit status."""
+    healthy(job)
+    for name in names:
+        print(f"{name}={os.environ[name]}", flush=True)
+        sys.stderr.write(f"cannot log in with {os.environ[name]}\n")
+    sys.exit(int(status))
+
+
+@behaviour
+def kills_its_watcher(job):
+    """As the kernel may when memory is short: it takes the wrong process."""
+    healthy(job)
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(30)
+
+
+@behaviour
 def deletes_an_input(job, identifier):
     healthy(job)
     os.unlink(job.path(identifier))

@@ -65,7 +65,7 @@ FAULTS = [
     Fault("no-place-for-the-copy", _nowhere, COPIED,
         ("a copy of the whole trial in copy_to", "no copy target configured")),
     Fault("a-full-place", mounted("copies", "size=48k"), COPIED,
-        ("a copy of the whole trial", "No space left on device"), twin="a-place-on-another-file-system",
+        ("a copy of the whole trial", "No space left on device", "/copies/"), twin="a-place-on-another-file-system",
         look=_no_verdict_there),
     Fault("a-place-that-fills-up-at-the-very-end", mounted("copies", "size=180k"), COPIED,
         ("No space left on device",), twin="a-place-on-another-file-system", look=_no_verdict_there),

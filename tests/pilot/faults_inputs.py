@@ -142,6 +142,17 @@ def _in_folders(bench: Bench) -> None:
     bench.entry("doc-05")["file"] = "italian/doc-05.txt"
 
 
+def _called_manifest(bench: Bench) -> None:
+    """A document has the name under which manifests are staged; the manifest itself is called otherwise."""
+    document, manifest = bench.documents / "manifest.json", bench.documents / "list.json"
+    entry = bench.entry("doc-05")
+    bench.raw[MANIFEST] = (bench.documents / entry["file"]).read_bytes()
+    (bench.documents / entry["file"]).unlink()
+    entry["file"] = document.name
+    bench.raw["documents/list.json"] = json.dumps({"documents": bench.entries}).encode()
+    bench.parameters["documents"]["manifest"] = str(manifest)
+
+
 def _hidden(name: str) -> Change:
     def change(bench: Bench) -> None:
         written(bench, f"documents/{name}", "Document 99. Nobody named it.")
@@ -226,6 +237,7 @@ FAULTS = [*_FILES, *_MANIFEST, *_TEXT]
 
 TWINS = [
     Twin("documents-in-folders", _in_folders),
+    Twin("a-document-called-manifest", _called_manifest),
     Twin("eleven-as-expected", all_of(_eleven, _expected(11))),
     Twin("thirteen-as-expected", all_of(_thirteen, _expected(13))),
 ]  # fmt: skip

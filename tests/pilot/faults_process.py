@@ -76,6 +76,30 @@ def _in_the_project(bench: Bench) -> None:
     bench.behave("writes_to", str(bench.own_project() / "predictions.csv"))
 
 
+def _a_source_in_the_project(bench: Bench) -> None:
+    bench.behave("writes_to", str(bench.own_project() / "generated.py"))
+
+
+def _edited_meanwhile(bench: Bench) -> None:
+    """Somebody saves a note while the application runs; the editor keeps a backup and a swap file."""
+    note = bench.own_project() / "notes.md"
+    note.write_text("before\n")
+    bench.behave("writes_to", *(str(note.with_name(name)) for name in (note.name, "notes.md~", ".notes.md.swp")))
+
+
+def _says_what_was_compared(bench: Bench, run: Run) -> None:
+    check = next(one for one in run.decided.checks() if one.id == BESIDE)
+    assert "hidden folders and edited sources left out" in (check.found or "")
+
+
+def _among_the_documents(name: str) -> Change:
+    return lambda bench: bench.behave("writes_to", str(bench.documents / name))
+
+
+def _swapped(how: str) -> Change:
+    return lambda bench: bench.behave("swaps_its_output_folder", how, str(bench.folder / "elsewhere"))
+
+
 def _to_its_own_place(bench: Bench) -> None:
     bench.behave("writes_to", str(bench.folder / "cache-of-the-application"))
 
@@ -106,6 +130,39 @@ def _wrapped(bench: Bench) -> None:
 
 def _hard_wired(bench: Bench) -> None:
     bench.parameters["application"]["command"][0] = another_python()
+
+
+def _environment(bench: Bench, name: str) -> Path:
+    """The Python of an environment, made from the one that runs these tests, as every venv on a machine is."""
+    base = os.path.realpath(sys.executable)
+    python = bench.folder / name / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(base)
+    (bench.folder / name / "pyvenv.cfg").write_text(f"home = {os.path.dirname(base)}\n")
+    return python
+
+
+def _in_another_environment(bench: Bench) -> None:
+    bench.parameters["application"]["command"][0] = str(_environment(bench, "another"))
+
+
+def _hands_to_another_environment(bench: Bench) -> None:
+    bench.behave("runs_another_python", str(_environment(bench, "another")))
+
+
+def _in_its_environment(bench: Bench) -> None:
+    bench.parameters["application"]["python"] = str(_environment(bench, "own"))
+
+
+def _through_a_shell(script: str) -> Change:
+    """A wrapper, as those that set variables first; $0 is the Python, $@ the rest."""
+
+    def change(bench: Bench) -> None:
+        _in_its_environment(bench)
+        application = bench.parameters["application"]
+        application["command"] = ["/bin/sh", "-c", script, *application["command"]]
+
+    return change
 
 
 def _starved(batch_size: int) -> Change:
@@ -144,6 +201,8 @@ _ENDINGS = [
     Fault("prints-a-hundred-megabytes-where-ten-are-allowed",
         all_of(told("prints", "100"), limits(output_limit_mb=10)), ENDED, ("output limit",),
         twin="prints-a-hundred-megabytes"),
+    Fault("fills-its-output-folder", all_of(told("fills_its_output_folder", "30"), limits(output_limit_mb=10)),
+        ENDED, ("output limit",), twin="thirty-megabytes-beside-its-results"),
     Fault("a-program-that-does-not-exist", _command("/nonexistent/classify"), ENDED,
         ("could not be started", "No such file or directory: /nonexistent/classify")),
     Fault("a-program-that-is-not-executable", _not_executable, ENDED,
@@ -186,6 +245,26 @@ _PLACES = [
         twin="a-place-of-its-own"),
     Fault("writes-into-the-project-folder", _in_the_project, BESIDE, ("predictions.csv appeared",),
         twin="a-place-of-its-own"),
+    Fault("writes-a-source-into-the-project-folder", _a_source_in_the_project, BESIDE,
+        ("generated.py appeared",), twin="a-source-that-is-edited-meanwhile"),
+    Fault("writes-a-hidden-file-among-the-renters-documents", _among_the_documents(".cache"), BESIDE,
+        ("documents/.cache appeared",), twin="a-place-of-its-own"),
+    Fault("writes-a-note-among-the-renters-documents", _among_the_documents("notes.md"), BESIDE,
+        ("documents/notes.md appeared",), twin="a-place-of-its-own"),
+    Fault("writes-a-hidden-file-among-its-inputs", told("writes_to", "<staged>/.lock"), BESIDE,
+        ("documents/.lock appeared",), twin="more-files-in-the-output-folder"),
+    Fault("alters-the-plan", told("writes_to", "<trial>/plan.json"), BESIDE, ("plan.json changed",),
+        twin="more-files-in-the-output-folder"),
+    Fault("alters-the-record", told("writes_to", "<trial>/trial.json"), BESIDE, ("trial.json changed",),
+        twin="more-files-in-the-output-folder"),
+    Fault("alters-evidence", told("writes_to", "<trial>/evidence/launch.json"), BESIDE,
+        ("evidence/launch.json changed",), twin="more-files-in-the-output-folder"),
+    Fault("forges-the-evidence-of-the-copy", told("forges_the_copy"), BESIDE,
+        ("evidence/copy.json appeared",), twin="more-files-in-the-output-folder"),
+    Fault("puts-a-link-for-its-output-folder", _swapped("link"), "results.file",
+        ("the output folder was replaced by a link",), twin="empties-its-output-folder"),
+    Fault("puts-another-folder-for-its-output-folder", _swapped("folder"), "results.file",
+        ("the output folder was replaced by another one",), twin="empties-its-output-folder"),
 ]  # fmt: skip
 
 INTERPRETER, USED = "launch.application_interpreter", "results.device_used"
@@ -193,6 +272,10 @@ _COMPUTES_ON = [
     Fault("runs-with-another-python", _hard_wired, INTERPRETER, ("required no Python but",)),
     Fault("hands-its-work-to-another-python", _wrapped, INTERPRETER, ("required /",),
         twin="a-child-that-ends-with-it"),
+    Fault("runs-in-another-environment", _in_another_environment, INTERPRETER,
+        ("required no Python but that of /", "/another ("), twin="an-environment-of-its-own"),
+    Fault("hands-its-work-to-another-environment", _hands_to_another_environment, INTERPRETER,
+        ("required /", "/another ("), twin="an-environment-of-its-own"),
     Fault("uses-the-cpu-though-told-cuda", all_of(cards(ORDERED), told("states", "cpu")), USED,
         ("cuda, stated", "it states cpu"), device="cuda", twin="states-its-card"),
     Fault("states-no-device-at-all", all_of(cards(ORDERED), told("states_nothing")), USED,
@@ -210,7 +293,13 @@ TWINS = [
     Twin("a-slow-one", all_of(told("takes_its_time", "0.4"), limits(no_progress_s=3.5))),
     Twin("a-child-that-ends-with-it", told("waits_for_its_child")),
     Twin("prints-a-hundred-megabytes", told("prints", "100"), look=_flooded),
+    Twin("thirty-megabytes-beside-its-results", told("fills_its_output_folder", "30")),
     Twin("closes-its-streams", told("closes_its_streams")),
+    Twin("empties-its-output-folder", told("empties_its_output_folder")),
+    Twin("a-source-that-is-edited-meanwhile", _edited_meanwhile, look=_says_what_was_compared),
+    Twin("an-environment-of-its-own", _in_its_environment),
+    Twin("a-shell-before-its-environment", _through_a_shell('"$0" "$@"; exit $?')),
+    Twin("a-shell-that-finds-its-environment", _through_a_shell('PATH="${0%/*}:$PATH"; python "$@"; exit $?')),
     Twin("a-place-of-its-own", _to_its_own_place),
     Twin("states-its-card", all_of(cards(ORDERED), told("states", "cuda:0")), device="cuda"),
     Twin("a-rehearsal-that-states-nothing", told("states_nothing")),

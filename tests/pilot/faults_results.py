@@ -183,6 +183,9 @@ _FAILURES = [
             ("empty", "", "''"), ("blank", " \t", r"' \t'"), ("error", "Error.", "'Error.'"),
             ("none", "None", "'None'"), ("null-word", "null", "'null'"), ("na", "N/A", "'N/A'"),
             ("absent", "__absent__", "no reason"), ("null", None, "None"), ("number", 5, "5"),
+            ("unknown-reason", "Unknown reason", "'Unknown reason'"),
+            ("could-not-process", "could not process", "'could not process'"), ("see-logs", "see logs", "'see logs'"),
+            ("bad-document", "Bad document!", "'Bad document!'"), ("question", "?", "'?'"),
             ("zero-width", "\u200b", r"'\u200b'"),
         )
     ),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.evidence import sums
 from tests.pilot.bench import Bench
 from tests.pilot.counted import FAULT
 from tests.pilot.counted import TWIN
@@ -135,9 +136,18 @@ def _raw_files_of_another(copy: Path, other: Path) -> None:
     shutil.copy(other / "evidence" / "launch" / "steps.jsonl", copy / "evidence" / "launch")
 
 
+def _results_and_sums(copy: Path, other: Path) -> None:
+    """Another answer, sealed again by whoever changed it: the evidence still speaks of the first one."""
+    results = copy / "evidence" / "application" / "output" / "results.jsonl"
+    results.write_text(results.read_text().replace("not UTF-8", "not ASCII"))
+    names = [name for name in sums.files_below(copy) if name != sums.NAME]
+    (copy / sums.NAME).write_text(sums.render((name, sums.of_file(copy / name)) for name in names))
+
+
 ALTERATIONS: list[tuple[Callable[[Path, Path], None], str]] = [
     (_added, "evidence/notes.txt: not in SHA256SUMS"),
     (_without_results, "evidence/application/output/results.jsonl: missing"),
+    (_results_and_sums, "evidence/application/output/results.jsonl: altered since"),
     (_without_its_verdict, "verdict.json: missing"),
     (_without_its_sums, "no SHA256SUMS"),
     (_without_verdict_and_sums, "no SHA256SUMS"),

@@ -356,7 +356,7 @@ def application(records: list[dict[str, Any]] | None = None, **other: Any) -> m.
         "device": "cuda",
         "folder": "/home/renter/gpu-pilot",
         "executable": "/home/renter/venv/bin/python",
-        "interpreters": ["/usr/bin/python3.11"],
+        "interpreters": [m.Ran(executable="/usr/bin/python3.11", prefix="/home/renter/venv")],
         "ended": "exit",
         "error": None,
         "returncode": 0,
