@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from fixtures.copy import contradictions
 from fixtures.copy import sync
 from fixtures.copy import transfer
 from fixtures.copy import worth_copying
@@ -39,6 +40,7 @@ from plugins.verdict_file import DocumentCounts
 from plugins.verdict_file import Verdict
 
 COPIED = "end_of_trial.copied"
+SUMS_AGREE = "end_of_trial.sums_agree"
 JUDGED_ALIKE = "end_of_trial.judged_alike"
 
 Render = Callable[[Verdict], str]
@@ -92,6 +94,12 @@ def _recorded(path: Path) -> str:
 
 
 def objections(trial: Trial, facts: Facts) -> list[Objection]:
+    """What only shows when every check has its outcome: results that changed, a copy that is judged otherwise."""
+    changed = [] if trial.judging else contradictions(trial)  # judging again, the check itself says so
+    return [*[Objection(SUMS_AGREE, why) for why in changed], *_judged_otherwise(trial, facts)]
+
+
+def _judged_otherwise(trial: Trial, facts: Facts) -> list[Objection]:
     """Checks that the copy, judged again, brought to another outcome than this run did."""
     copy = trial.find("copy", Copy)
     if copy is None or copy.reread is None or copy.reread.error:

@@ -33,7 +33,10 @@ TRAPS: dict[str, tuple[str, str]] = {
     "a second value": ('{"a": 1}{"b": 2}', "extra data"),
     "a second value behind U+2028": ('{"a": 1}\u2028{"b": 2}', "extra data"),
     "a torn object": ('{"a": 1', "expecting"),
-    "a trailing comma": ('{"a": 1,}', "property name"),
+    "a trailing comma": (
+        '{"a": 1,}',
+        "property name|trailing comma",
+    ),  # the parser's words differ by its version
     "single quotes": ("{'a': 1}", "property name"),
     "a comment": ('{"a": 1} // x', "extra data"),
     "a bare control character": ('"a\nb"', "control character"),
@@ -49,7 +52,8 @@ def test_it_refuses(case: str) -> None:
     text, words = TRAPS[case]
     with pytest.raises(jsons.JsonProblem) as refused:
         jsons.parse(text)
-    assert words in refused.value.found.lower() or words in refused.value.found
+    found = refused.value.found
+    assert any(word in found or word in found.lower() for word in words.split("|"))
     assert refused.value.wanted
 
 

@@ -165,7 +165,7 @@ NO_JSON: dict[str, tuple[str, str]] = {
     "NaN": ('{"documents": NaN}', "NaN"),
     "a comment": ("{} // no", "extra data"),
     "a byte order mark": ("\ufeff{}", "byte order mark"),
-    "deep nesting": ("[" * 3000, "nesting too deep"),
+    "deep nesting": ("[" * 3000 + "]" * 3000, "nesting too deep"),
 }
 
 

@@ -179,7 +179,7 @@ def test_results_that_cannot_be_read_say_why(tmp_path: Path, monkeypatch: pytest
 
 def test_results_that_are_too_large_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "MOST_BYTES", 10)
-    monkeypatch.setattr(sums, "of_file", None)  # no sum is taken of what is not read
+    monkeypatch.setattr("fixtures.evidence.sums.of_file", None)  # no sum is taken of what is not read
     path = tmp_path / "results.jsonl"
     path.write_bytes(RECORD)
     observed = results.observe(path, begun=LONG_AGO)

@@ -84,7 +84,9 @@ def _edited_meanwhile(bench: Bench) -> None:
     """Somebody saves a note while the application runs; the editor keeps a backup and a swap file."""
     note = bench.own_project() / "notes.md"
     note.write_text("before\n")
-    bench.behave("writes_to", *(str(note.with_name(name)) for name in (note.name, "notes.md~", ".notes.md.swp")))
+    bench.behave(
+        "writes_to", *(str(note.with_name(name)) for name in (note.name, "notes.md~", ".notes.md.swp"))
+    )
 
 
 def _says_what_was_compared(bench: Bench, run: Run) -> None:

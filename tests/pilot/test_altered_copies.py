@@ -147,7 +147,7 @@ def _results_and_sums(copy: Path, other: Path) -> None:
 ALTERATIONS: list[tuple[Callable[[Path, Path], None], str]] = [
     (_added, "evidence/notes.txt: not in SHA256SUMS"),
     (_without_results, "evidence/application/output/results.jsonl: missing"),
-    (_results_and_sums, "evidence/application/output/results.jsonl: altered since"),
+    (_results_and_sums, "evidence/application/output/results.jsonl: altered, though"),
     (_without_its_verdict, "verdict.json: missing"),
     (_without_its_sums, "no SHA256SUMS"),
     (_without_verdict_and_sums, "no SHA256SUMS"),

@@ -199,3 +199,19 @@ def test_an_interrupted_trial_can_be_judged_and_is_no_go(bench: Bench) -> None:
     assert (judged.decided.decision, judged.exit_status) == ("undecided", 12), judged.output
     assert judged.status("results.ended_by_itself") == "not_reached"
     assert judged.status("launch.interpreter") == "passed"
+
+
+def test_results_that_change_after_they_were_judged_are_no_part_of_a_go(bench: Bench) -> None:
+    """Somebody's late writer, or a person: the trial must not be sealed around results that nobody judged."""
+    pilot = start(bench)
+
+    def observed() -> bool:
+        return any(bench.reports.glob("*/evidence/application.json"))
+
+    until(observed, "the results to be observed")
+    (results,) = bench.reports.glob("*/evidence/application/output/results.jsonl")
+    results.write_text("late garbage\n")
+    run = pilot.end()
+    assert (run.decided.decision, run.exit_status) == ("fix", 10), run.output
+    assert run.status("end_of_trial.sums_agree") == "failed"
+    assert "results.jsonl" in run.message("end_of_trial.sums_agree")

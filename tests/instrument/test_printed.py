@@ -1,0 +1,112 @@
+"""Secrets in what the application printed: replaced on disk with bounded memory, and in the ends that are shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures import printed
+from tests.pilot.refusals import KEY
+from tests.pilot.refusals import TOKEN
+
+VALUES = {b"secret-one": "ONE_TOKEN", b"secret-one-and-more": "LONG_KEY", b"hunter2!": "DB_PASSWORD"}
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 10, 19, 64, 1 << 20])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"x secret-one y", b"x $ONE_TOKEN y"),
+        (b"secret-one-and-more", b"$LONG_KEY"),
+        (b"secret-one-and-mor", b"$ONE_TOKEN-and-mor"),
+        (b"hunter2!hunter2!secret-one", b"$DB_PASSWORD$DB_PASSWORD$ONE_TOKEN"),
+        (b"\xff\x00hunter2!\n" * 30, b"\xff\x00$DB_PASSWORD\n" * 30),
+        (b"a" * 50 + b"secret-one-and-more" + b"b" * 50, b"a" * 50 + b"$LONG_KEY" + b"b" * 50),
+    ],
+)
+def test_a_value_is_replaced_wherever_the_chunks_part(
+    before: bytes, after: bytes, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(printed, "CHUNK_BYTES", chunk)
+    path = tmp_path / "stdout.txt"
+    path.write_bytes(before)
+    printed.hide(path, VALUES)
+    assert path.read_bytes() == after
+    assert [one.name for one in tmp_path.iterdir()] == ["stdout.txt"]
+
+
+@pytest.mark.parametrize("text", [b"", b"secret-on", b"nothing here\n" * 1000])
+def test_a_stream_without_secrets_is_not_written_again(text: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "stdout.txt"
+    path.write_bytes(text)
+    before = path.stat()
+    printed.hide(path, VALUES)
+    after = path.stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_a_stream_that_the_application_took_away_is_no_obstacle(tmp_path: Path) -> None:
+    printed.hide(tmp_path / "stdout.txt", VALUES)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "aws_secret_access_key", "DB_PASSWORD", "MY_CREDENTIALS"])
+def test_a_variable_whose_name_speaks_of_a_secret_is_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "0123456789abc")
+    assert printed.secret_values()[b"0123456789abc"] == name
+
+
+@pytest.mark.parametrize(("name", "value"), [("HF_TOKEN", "short"), ("MODEL", "0123456789abc")])
+def test_another_or_a_short_one_is_none(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    assert value.encode() not in printed.secret_values()
+
+
+def _ends(tmp_path: Path, text: str) -> tuple[str, str]:
+    path = tmp_path / "evidence" / "application" / "stdout.txt"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    output = printed.output(path, tmp_path)
+    assert (output.file, output.bytes) == ("evidence/application/stdout.txt", len(text.encode()))
+    return output.head, output.tail
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"logging in with {TOKEN}\n", "logging in with (a Hugging Face token, hidden)\n"),
+        (f"id {KEY}, ok", "id (an AWS access key, hidden) ok"),
+        ("loading\npassword=correct-horse rest", "loading\n(a secret given by name, hidden) rest"),
+        (
+            "-----BEGIN PRIVATE KEY-----\nMIIB\nabc=\n-----END PRIVATE KEY-----\ndone",
+            "(a private key, hidden)\ndone",
+        ),
+        ("-----BEGIN PRIVATE KEY-----\nMIIB\nabc=", "(a private key, hidden)"),
+    ],
+)
+def test_what_looks_like_a_secret_is_not_in_the_evidence(text: str, shown: str, tmp_path: Path) -> None:
+    assert _ends(tmp_path, text) == (shown, "")
+
+
+def test_ordinary_output_is_shown_as_it_is(tmp_path: Path) -> None:
+    text = "max_tokens: 512\nKeyError: 'api_key'\ntokens per second: 12.5\n"
+    assert _ends(tmp_path, text) == (text, "")
+
+
+@pytest.mark.parametrize("size", [5000, 9000, 100_000])
+def test_a_secret_across_the_edge_of_an_end_is_not_half_shown(size: int, tmp_path: Path) -> None:
+    """A token lies on the last byte of the head and on the first of the tail."""
+    text = bytearray(b"word " * (size // 5))
+    for edge in {printed.CHARACTERS, size - printed.CHARACTERS} - {1000}:
+        text[edge - 20 : edge - 20 + len(TOKEN) + 2] = f" {TOKEN} ".encode()
+    head, tail = _ends(tmp_path, text.decode())
+    assert TOKEN[:12] not in head + tail
+    assert TOKEN[-12:] not in head + tail
+    assert min(len(head), len(tail)) > 900
+
+
+def test_one_endless_word_is_shown_up_to_the_edges(tmp_path: Path) -> None:
+    head, tail = _ends(tmp_path, "x" * 100_000)
+    assert head == "x" * printed.CHARACTERS
+    assert tail == "x" * printed.CHARACTERS
