@@ -434,6 +434,7 @@ def writes_to(job, *paths):
     for path in paths:
         for name, folder in given.items():
             path = path.replace(f"<{name}>", folder)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "a", encoding="utf-8") as stream:
             stream.write("more\n")
 

@@ -8,7 +8,8 @@ from suites.gpu import test_failures as failures
 
 SAY_NOTHING = [
     "", " ", "?", "-", "Error", "unknown reason", "An exception was raised.", "exception raised",
-    "Something went wrong!", "could not process", "not processed", "processing failed", "see log", "See logs.", "bad", "Bad document",
+    "Something went wrong!", "could not process", "not processed", "processing failed", "see log", "See logs.",
+    "bad", "Bad document",
     "invalid document", "no reason", "Unexpected error", "unable to process", "N/A", "failed", "internal error",
 ]  # fmt: skip
 SAY_SOMETHING = [
