@@ -175,7 +175,7 @@ def _complete_copy(trial: Trial, target: Path, files: dict[str, bytes]) -> str |
             sync(target / name)
         obstacle = "; ".join(sums.differences(target)[:3])
     except OSError as error:
-        obstacle = f"{error.strerror}: {error.filename or target}"
+        obstacle = f"{error.strerror}: {error.filename2 or error.filename or target}"
     if obstacle:
         # a verdict in a copy that does not hold together must not be read as one
         with contextlib.suppress(OSError):

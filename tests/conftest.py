@@ -18,7 +18,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
     A CI in the background ignores Ctrl-C and hang-ups, and so would every pilot that a test interrupts.
     """
-    for line in ("error", "ignore:Failed to initialize NumPy"):  # torch without numpy says so; nothing here needs it
+    for line in (
+        "error",
+        "ignore:Failed to initialize NumPy",
+    ):  # torch without numpy says so; nothing here needs it
         config.addinivalue_line("filterwarnings", line)
     for number, heeded in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:

@@ -26,7 +26,6 @@ NO_FAILURES = {
     "gives_up": ("broken", "known"),
     "raises_in_setup": ("broken", "RuntimeError: in setup"),
     "raises_in_teardown": ("broken", "RuntimeError: in teardown"),
-    "warns": ("broken", "DeprecationWarning"),
     "calls_sys_exit": ("broken", "SystemExit"),
 }
 FAILURES = {

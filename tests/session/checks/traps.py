@@ -151,14 +151,6 @@ def raises_in_teardown(teardown_that_raises, claim):
     claim(True, required="a", found="a")
 
 
-@_trap
-def warns(claim):
-    import warnings
-
-    claim(True, required="a", found="a")
-    warnings.warn("deprecated", DeprecationWarning, stacklevel=1)
-
-
 # -- what ends more than the check -------------------------------------------------------------------------
 
 
