@@ -11,7 +11,6 @@ import shutil
 import signal
 import tempfile
 import threading
-import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -43,6 +42,7 @@ from plugins import plan
 from plugins import progress
 from plugins import report
 from plugins import reruns
+from plugins import stages
 from plugins import terminal
 from plugins.outcomes import Outcomes
 from plugins.verdict import decide
@@ -120,8 +120,7 @@ class Controller:
 
     def __init__(self, config: pytest.Config, asked: options.Asked) -> None:
         self.config, self.asked = config, asked
-        self.begun = psutil.Process().create_time()
-        self.collected: float | None = None
+        self.started: float | None = None
         self.trouble: list[str] = []
         self.uncollected = False
         self.interruption: str | None = None
@@ -226,13 +225,13 @@ class Controller:
             self._doubt(f"the suite could not be collected: {report.nodeid}: {last[:300]}")
 
     def pytest_collection_finish(self) -> None:
-        self.collected = time.time()
+        self.started = stages.process_age()
         if self.config.stash.get(launch.CLIMB, None) and self.trial.record.copy_to:
             self.config.stash[READER] = Reader(self.config.rootpath)  # it imports while torch does
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        self.collected = time.time()
+        self.started = stages.process_age()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         try:
@@ -332,7 +331,7 @@ class Controller:
             factors=record.factors.flat(),
             changed=self.changed,
             advisories=closing.advisories(trial),
-            timing=self._timing(),
+            timing=stages.seconds(trial, self.started or stages.process_age()),
             carried=self._carried(checks),
             repeat=commands.repeat(self.config, self.asked.suite, record.device),
             rerun=commands.rerun(self.config, self.asked.suite, record.device, trial.path),
@@ -355,14 +354,6 @@ class Controller:
                 if self.trial.has(name) and (source := self.trial.envelope(name).carried_from):
                     origin[name] = source
         return {check.id: origin[name] for check in checks for name in check.evidence if name in origin}
-
-    def _timing(self) -> dict[str, float]:
-        stages = {"start": (self.collected or time.time()) - self.begun}
-        for stage, name in (("launch", "launch"), ("pilot", "application"), ("copy", "copy")):
-            with contextlib.suppress(store.Broken):
-                if self.trial.has(name):
-                    stages[stage] = self.trial.envelope(name).seconds
-        return stages
 
     def _render(self, verdict: Verdict) -> str:
         self.preparing.join()
