@@ -39,6 +39,7 @@ def _ending(application: Application) -> str:
 
 #: what to do about an ending that was not its own
 _ADVICE = {
+    "exit": "run the command of the trial by hand and read what it says; stdout.txt and stderr.txt are in the trial",
     "signal": "find out who ended it: dmesg shows the kernel's killer, stderr.txt in the trial its last words",
     "deadline": "look into stderr.txt of the trial; raise application.deadline_s only if it was still working",
     "no_progress": "look into stderr.txt of the trial for where it stands still; py-spy dump shows it in a run by hand",
@@ -68,7 +69,7 @@ def test_the_application_ended_by_itself_with_exit_0(
         found=_ending(application) + ("" if ended_well else _last_words(application)),
         decision=("reconfigure" if alone else "fix") if starved else None,
         change=("a card with more memory" if alone else "application.batch_size") if starved else None,
-        advice=None if starved else _ADVICE.get(application.ended),
+        advice=None if starved or ended_well else _ADVICE.get(application.ended),
     )
 
 
