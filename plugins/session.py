@@ -129,6 +129,7 @@ class Controller:
         self.carried: list[str] = []
         self.changed: list[Any] = []
         self.follower: progress.Follower | None = None
+        self.preparing: threading.Thread | None = None
         judged = opening.judged(config)
         self.trial = judged or self._begin()
         # nothing is written into a trial that is judged, so the plan of workers goes elsewhere
@@ -159,13 +160,18 @@ class Controller:
         return trial
 
     def _begin_early(self) -> None:
-        """Work that needs nobody's answer yet: torch imports while pytest collects, the report's templates compile."""
-        self.preparing = threading.Thread(target=report.prepare, daemon=True, name="gpu-pilot report")
-        self.preparing.start()
+        """torch imports while pytest collects; with workers, one of them does it."""
         option = self.config.option
         distributed = getattr(option, "numprocesses", None) or getattr(option, "tx", None)
         if not distributed and not self.trial.has("launch"):
             self.config.stash[launch.CLIMB] = launch.begin(self.trial, self.trial.raw("launch"))
+
+    def _prepare_the_end(self) -> None:
+        """Work for the end, begun when there is nothing to do here but to wait for the application."""
+        self.preparing = threading.Thread(target=report.prepare, daemon=True, name="gpu-pilot report")
+        self.preparing.start()
+        if self.config.stash.get(launch.CLIMB, None) and self.trial.record.copy_to:
+            self.config.stash[READER] = Reader(self.config.rootpath)
 
     def _ask_for_reports(self) -> Path | None:
         """Have JUnit and pytest-html write into the trial, unless the person wants them elsewhere."""
@@ -226,14 +232,14 @@ class Controller:
 
     def pytest_collection_finish(self) -> None:
         self.started = stages.process_age()
-        if self.config.stash.get(launch.CLIMB, None) and self.trial.record.copy_to:
-            self.config.stash[READER] = Reader(self.config.rootpath)  # it imports while torch does
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
         self.started = stages.process_age()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if self.preparing is None and not self.trial.judging:
+            self._prepare_the_end()
         try:
             self.outcomes.add(report)
         except OSError as error:
@@ -356,7 +362,8 @@ class Controller:
         return {check.id: origin[name] for check in checks for name in check.evidence if name in origin}
 
     def _render(self, verdict: Verdict) -> str:
-        self.preparing.join()
+        if self.preparing:
+            self.preparing.join()
         table = None
         if self.html and self.html.is_file():
             table = self.html.read_text(encoding="utf-8")
