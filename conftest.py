@@ -6,6 +6,8 @@ pytest_plugins = [
     "fixtures.launch",
     "fixtures.documents",
     "fixtures.application",
+    "fixtures.repetition",
+    "fixtures.interruption",
     "fixtures.account",
     "fixtures.copy",
     "plugins.options",

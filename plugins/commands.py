@@ -21,6 +21,8 @@ def repeat(config: pytest.Config, suite: str, device: str) -> str:
     for name, option in _KEPT.items():
         if value := config.getoption(name):
             words += [option, str(value)]
+    if config.getoption("once"):
+        words.append("--once")
     if workers := getattr(config.option, "numprocesses", None):
         words += ["-n", str(workers)]
     return shlex.join(words)

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from collections.abc import Generator
 from collections.abc import Iterable
 from typing import Any
+from typing import Literal
+from typing import NoReturn
 from typing import TypeVar
 
 import pytest
@@ -29,6 +31,10 @@ from plugins.verdict_file import FailureDecision
 
 F = TypeVar("F", bound=Callable[..., object])
 
+#: planned: the volume to follow is in the parameters. detached: so is how it will be started.
+#: repeated: the application may be run more than once.
+Need = Literal["planned", "detached", "repeated"]
+
 #: the attribute of a report that carries what its check said
 SAID = "gpu_pilot"
 _CLAIMS = pytest.StashKey[list[Claim]]()
@@ -41,6 +47,7 @@ def check(
     change: str,
     step: str | None = None,
     scopes: tuple[Scope, ...] = ("rental", "rehearsal"),
+    needs: Need | None = None,
 ) -> Callable[[F], F]:
     """Declare a test as a check of the pilot.
 
@@ -50,9 +57,12 @@ def check(
         change: the one factor to change when it fails.
         step: the rung of the launch ladder.
         scopes: the kinds of trial in which the claim can be established at all.
+        needs: what must have been asked for; without it the check leaves the plan, and the verdict says so.
     """
     criterion_of(id)
-    return pytest.mark.check(id=id, on_failure=on_failure, change=change, step=step, scopes=scopes)
+    return pytest.mark.check(
+        id=id, on_failure=on_failure, change=change, step=step, scopes=scopes, needs=needs
+    )
 
 
 def criterion_of(id: str) -> Criterion:
@@ -118,7 +128,7 @@ class Claims:
             which = f" ({_some(named)})" if named else ""
             raise ClaimFailed(f"required {_wire(required)}; found {_wire(found)}{which}")
 
-    def not_reached(self, step: str, why: str) -> None:
+    def not_reached(self, step: str, why: str) -> NoReturn:
         """There is nothing yet to judge, because of an earlier step; never a pass."""
         raise NotReached(step, why)
 
@@ -159,7 +169,7 @@ def pytest_runtest_makereport(
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "check(id, on_failure, change, step, scopes): one claim of the pilot, see plugins/criteria.py",
+        "check(id, on_failure, change, step, scopes, needs): one claim of the pilot, see plugins/criteria.py",
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fixtures.evidence import sums
 from fixtures.evidence.models import Inventory
-from fixtures.evidence.parameters import Command
+from fixtures.evidence.parameters import Watched
 from fixtures.evidence.trial import Factors
 
 #: variables that steer GPUs and whose values hold numbers, UUIDs and switches only
@@ -39,7 +39,7 @@ def observe(
     references: dict[str, str],
     inventory: Inventory,
     interpreter: str,
-    application: Command,
+    application: Watched,
 ) -> Factors:
     """The factors of a trial; `files` are the parameters, the order and the manifest by name."""
     host = inventory.host
@@ -67,7 +67,7 @@ def observe(
     code = {
         "revision": revision(project),
         "suite": suite_sum(project),
-        "application": application_sum(project, application.command),
+        "application": application_sum(project, application.words),
     }
     own = {**code, **{name: _sum(path) for name, path in files.items()}}
     # the renter may name a reference as we name a factor of our own

@@ -66,6 +66,7 @@ def begin(config: pytest.Config, continues: str | None) -> Trial:
         order=order,
         references=references,
         factors=factors.observe(project, files, references, seen, interpreter, parameters.application),
+        once=config.getoption("once"),
     )
     path = store.create(reports_folder(config), name)
     try:

@@ -40,6 +40,11 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         "--lf does so with the newest trial",
     )
     group.addoption(
+        "--once",
+        action="store_true",
+        help="Run the application once only; the verdict then says that order, batches and resuming were not tried",
+    )
+    group.addoption(
         "--verdict",
         metavar="FILE",
         help="Write the machine-readable verdict to this file too, also with --trial",

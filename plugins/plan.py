@@ -18,14 +18,18 @@ from fixtures.evidence.base import load
 from fixtures.evidence.base import Model
 from fixtures.evidence.models import Inventory
 from fixtures.evidence.trial import PLAN
+from fixtures.evidence.trial import Record
 from fixtures.evidence.trial import Scope
 from fixtures.evidence.trial import write_json
 from plugins.criteria import criterion_of
+from plugins.criteria import Need
 from plugins.verdict import PlannedCheck
 from plugins.verdict_file import CRITERIA
 
 #: what a check may stand on; the names are those of the fixtures
-EVIDENCE = ("inventory", "launch", "documents", "application", "copy")
+EVIDENCE = (
+    "inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "copy",
+)  # fmt: skip
 #: fixtures that only derive from evidence
 _DERIVED = {"account": ("documents", "application"), "seal": ("copy",)}
 _SAFE = re.compile(r"[a-z0-9._-]+")
@@ -38,8 +42,11 @@ class Plan(Model):
 class Planner:
     """Collects for one trial: parametrises by device, drops what its scope cannot establish, writes the plan."""
 
-    def __init__(self, *, scope: Scope, devices: list[str], file: Path | None) -> None:
+    def __init__(
+        self, *, scope: Scope, devices: list[str], file: Path | None, asked: frozenset[str] | None = None
+    ) -> None:
         self.scope, self.devices, self._file = scope, devices, file
+        self._asked = asked
         self.checks: list[PlannedCheck] = []
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
@@ -57,12 +64,30 @@ class Planner:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted((item for item in items if self.scope in _scopes(item)), key=_criterion)
+        items[:] = sorted((item for item in items if self._belongs(item)), key=_criterion)
         self.checks = [_planned(item) for item in items]
         if self._file and not self._file.exists():
             # on a full disk: without workers it is known all the same, and with them its absence is a doubt
             with contextlib.suppress(OSError):
                 write_json(self._file, Plan(checks=self.checks))
+
+
+    def _belongs(self, item: pytest.Item) -> bool:
+        """Whether the claim can be established in this scope, and what it needs was asked for."""
+        marker = item.get_closest_marker("check")
+        needs = marker.kwargs["needs"] if marker else None
+        return self.scope in _scopes(item) and (needs is None or self._asked is None or needs in self._asked)
+
+
+def asked(record: Record) -> frozenset[str]:
+    """What the parameters and options of a trial ask for, as checks need it."""
+    parameters = record.parameters
+    found: dict[Need, bool] = {
+        "planned": parameters.planned is not None,
+        "detached": parameters.application.detached is not None,
+        "repeated": not record.once,
+    }
+    return frozenset(name for name, there in found.items() if there)
 
 
 def read(folder: Path) -> list[PlannedCheck]:

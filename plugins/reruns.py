@@ -34,6 +34,9 @@ from plugins.verdict_file import Verdict
 STANDS_ON = {
     "documents": ("project.parameters", "project.manifest"),
     "application": ("machine", "environment", "project"),
+    "reordered": ("machine", "environment", "project"),
+    "resumed": ("machine", "environment", "project"),
+    "hangup": ("machine", "environment", "project"),
 }
 
 
@@ -100,6 +103,8 @@ def carry(source: Earlier, target: Trial, look: Callable[[], Launch]) -> list[st
             "documents" in carried and _same_ground(source.trial.read("launch", Launch), look())
         ),
     }
+    # what repeats the application's run is held against it, and stands and falls with it
+    holds |= dict.fromkeys(("reordered", "resumed", "hangup"), lambda: "application" in carried)
     for name, still in holds.items():
         try:
             if (

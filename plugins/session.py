@@ -90,13 +90,21 @@ def _configure_worker(config: pytest.Config) -> None:
     config.stash[TRIAL] = trial
     config.stash[PROGRESS] = progress.in_a_worker(trial.path)
     seen = trial.read("inventory", Inventory)
-    _register_planner(config, trial.record.scope, seen, trial.record.device, Path(given["plan"]))
+    record = trial.record
+    _register_planner(
+        config, record.scope, seen, record.device, Path(given["plan"]), asked=plan.asked(record)
+    )
 
 
 def _register_planner(
-    config: pytest.Config, scope: store.Scope, seen: Inventory, device: str, file: Path | None
+    config: pytest.Config,
+    scope: store.Scope,
+    seen: Inventory,
+    device: str,
+    file: Path | None,
+    asked: frozenset[str] | None = None,
 ) -> plan.Planner:
-    planner = plan.Planner(scope=scope, devices=plan.devices(seen, device), file=file)
+    planner = plan.Planner(scope=scope, devices=plan.devices(seen, device), file=file, asked=asked)
     config.pluginmanager.register(planner, "gpu-pilot planner")
     return planner
 
@@ -143,7 +151,9 @@ class Controller:
             seen = self.trial.read("inventory", Inventory)
         except store.Broken as error:
             raise InputError(self.trial.path, "", str(error), "a trial with its inventory") from None
-        self.planner = _register_planner(config, record.scope, seen, record.device, self.plan_file)
+        self.planner = _register_planner(
+            config, record.scope, seen, record.device, self.plan_file, asked=plan.asked(record)
+        )
         self.html = self._ask_for_reports() if not judged else None
         if not judged:
             self._begin_early()

@@ -13,7 +13,12 @@ from fixtures.evidence.trial import Broken
 from fixtures.evidence.trial import Trial
 
 #: stage -> the evidence that was made in it
-_MADE = {"launch": "launch", "pilot": "application", "copy": "copy"}
+_MADE = {
+    "launch": ("launch",),
+    "pilot": ("application",),
+    "repetition": ("reordered", "resumed", "hangup"),
+    "copy": ("copy",),
+}
 
 
 def process_age() -> float:
@@ -30,8 +35,8 @@ def process_age() -> float:
 def seconds(trial: Trial, start: float) -> dict[str, float]:
     """`start`, and how long each piece of evidence was waited for."""
     stages = {"start": start}
-    for stage, name in _MADE.items():
+    for stage, names in _MADE.items():
         with contextlib.suppress(Broken):
-            if trial.has(name):
-                stages[stage] = trial.envelope(name).seconds
+            if made := [trial.envelope(name).seconds for name in names if trial.has(name)]:
+                stages[stage] = sum(made)
     return stages

@@ -25,7 +25,7 @@ from plugins.verdict_file import Decision
 from plugins.verdict_file import Status
 from plugins.verdict_file import Verdict
 
-EVIDENCE = ("inventory", "launch", "documents", "application", "training", "copy")
+EVIDENCE = ("inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "copy")
 #: of each end of a stream, in the page; the whole is in the trial's folder
 STREAM = 4000
 

@@ -1,0 +1,176 @@
+"""The application run again: in another order, and interrupted. No count finds what these claims are about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fixtures.evidence import ties
+from fixtures.evidence.account import Account
+from fixtures.evidence.account import take
+from fixtures.evidence.models import Application
+from fixtures.evidence.models import Documents
+from fixtures.evidence.models import Reordered
+from fixtures.evidence.models import Resumed
+from fixtures.evidence.parameters import Parameters
+from plugins.criteria import check
+from plugins.criteria import Claims
+
+Records = dict[str, dict[str, Any]]
+
+
+def _answers(account: Account) -> Records:
+    """One record by identifier; of several, which another check complains of, the first."""
+    return {identifier: records[0] for identifier, records in account.records.items()}
+
+
+def _answer(record: dict[str, Any] | None) -> str:
+    """What a record comes to: its category, or that it was rejected."""
+    if record is None:
+        return "no record"
+    return ascii(record.get("category"))[:60] if record["status"] == "accepted" else "rejected"
+
+
+def _differing(first: Records, second: Records) -> dict[str, str]:
+    ids = [*first, *(i for i in second if i not in first)]
+    pairs = {i: (_answer(first.get(i)), _answer(second.get(i))) for i in ids}
+    return {i: f"{one}, then {other}" for i, (one, other) in pairs.items() if one != other}
+
+
+def _ending(run: Application) -> str:
+    how = f"exit {run.returncode}" if run.ended == "exit" else f"{run.ended} {run.signal or ''}".strip()
+    last = (run.stderr.tail or run.stderr.head).strip().rpartition("\n")[2]
+    return how + (f"; its last words: {last[:200]}" if last else "")
+
+
+def _ended_well(run: Application) -> bool:
+    return run.ended == "exit" and run.returncode == 0
+
+
+@check(
+    "results.order_and_batch",
+    on_failure="fix",
+    change="the application: how it puts results beside documents",
+    needs="repeated",
+)
+def test_another_order_and_batch_size_give_the_same_category_for_each_document(
+    account: Account, reordered: Reordered, documents: Documents, parameters: Parameters, claim: Claims
+) -> None:
+    """A label attached to the wrong document moves when the order does."""
+    run, allowed = reordered.run, parameters.application.tolerated_share
+    how = [
+        "another order",
+        "other file names" if reordered.renamed else "the same file names, as the command takes no manifest",
+        f"batches of {reordered.batch_size} instead of {parameters.application.batch_size}"
+        if reordered.batch_size != parameters.application.batch_size
+        else f"the same batch size, {reordered.batch_size}",
+    ]
+    required = "the same outcome for each identifier" + (
+        f", but for a share of {allowed:g} of them" if allowed else ""
+    )
+    if not _ended_well(run):
+        claim(False, required="exit 0 again", found=f"with {', '.join(how)}: {_ending(run)}")
+    first, second = _answers(account), _answers(take(documents.entries, run.results.lines))
+    differing = _differing(first, second)
+    usual = ties.usual_margin(first.values())
+    near = [
+        i for i in differing if i in first and i in second and ties.is_near(first[i], second[i], usual)
+    ]
+    unlike = "; ".join(f"{i}: {what}" + (" (a near tie)" if i in near else "") for i, what in differing.items())
+    claim(
+        len(differing) <= allowed * len(first) and bool(second),
+        required=required,
+        found=f"with {', '.join(how)}: {unlike or f'{len(second)} alike'}",
+        documents=differing,
+        advice="near ties alone: if the application is not deterministic, state application.tolerated_share"
+        if differing and len(near) == len(differing)
+        else None,
+    )
+
+
+INTERRUPTED = "how the application goes on after an interruption"
+
+
+def _went_on(resumed: Resumed) -> str:
+    stopped = "ended after some documents" if resumed.stopped else "too quick to be ended half-way"
+    return f"{stopped}; results {resumed.torn or 'not begun'}; {len(resumed.done)} done, {len(resumed.redo)} left"
+
+
+def _after(resumed: Resumed, claim: Claims) -> Application:
+    if resumed.after is None:
+        claim.not_reached("results.resume_completes", f"nothing was left to go on with: {_went_on(resumed)}")
+    return resumed.after
+
+
+def _final(resumed: Resumed, documents: Documents, after: Application) -> Account:
+    """What stands at the end: the one file that was continued, or what was kept and the rest that was run."""
+    lines = list(after.results.lines)
+    if resumed.by == "list":
+        kept = set(resumed.done)
+        lines = [line for line in resumed.left.lines if line.record and line.record.get("id") in kept] + lines
+    return take(documents.entries, lines)
+
+
+@check("results.resume_completes", on_failure="fix", change=INTERRUPTED, needs="repeated")
+def test_an_interrupted_run_that_goes_on_ends_with_every_document_once(
+    resumed: Resumed, documents: Documents, claim: Claims
+) -> None:
+    after = _after(resumed, claim)
+    final = _final(resumed, documents, after)
+    troubles = {
+        "missing": list(final.missing),
+        "twice": list(final.duplicated),
+        "invented": list(final.invented),
+        "unreadable": [f"line {number}: {problem}" for number, problem in final.unusable],
+    }
+    bad = "; ".join(f"{name}: {', '.join(ids[:6])}" for name, ids in troubles.items() if ids)
+    how = "its own option" if resumed.by == "option" else "a list of the rest (remaining.json)"
+    claim(
+        _ended_well(after) and not bad and len(final.records) > 0,
+        required="exit 0, and one record for each document, when it goes on where it was interrupted",
+        found=f"by {how}: {_went_on(resumed)}; "
+        + (bad or (f"{len(final.records)} records" if _ended_well(after) else _ending(after))),
+        documents=[*final.missing, *final.duplicated],
+    )
+
+
+@check("results.resume_keeps", on_failure="fix", change=INTERRUPTED, needs="repeated")
+def test_finished_documents_are_not_done_again(resumed: Resumed, documents: Documents, claim: Claims) -> None:
+    """What was done stays as it was written, and where the application tells what it begins, it begins none of it."""
+    after = _after(resumed, claim)
+    if not _ended_well(after):
+        claim.not_reached("results.resume_completes", _ending(after))
+    done, begun = set(resumed.done), {one.document for one in after.told.begun}
+    again = sorted(done & begun)
+    before = _answers(take(documents.entries, resumed.left.lines))
+    now = take(documents.entries, after.results.lines).records
+    if resumed.by == "option":
+        changed = sorted(i for i in done if now.get(i, []) != [before[i]])
+        kept = f"{len(done)} records as they were"
+    else:
+        changed = sorted(done & now.keys())
+        kept = f"only the {len(resumed.redo)} that were left"
+    seen = "and it told of none of them" if begun else "whether they were computed again it does not tell"
+    claim(
+        not again and not changed,
+        required="no finished document begun again, and its record untouched",
+        found=(f"begun again: {', '.join(again[:8])}; " if again else "")
+        + (f"done again: {', '.join(changed[:8])}" if changed else f"{kept}, {seen}"),
+        documents=sorted({*again, *changed}),
+    )
+
+
+@check("results.resume_agrees", on_failure="fix", change=INTERRUPTED, needs="repeated")
+def test_the_results_after_an_interruption_are_those_of_an_undisturbed_run(
+    account: Account, resumed: Resumed, documents: Documents, parameters: Parameters, claim: Claims
+) -> None:
+    after = _after(resumed, claim)
+    if not _ended_well(after):
+        claim.not_reached("results.resume_completes", _ending(after))
+    first, second = _answers(account), _answers(_final(resumed, documents, after))
+    differing = _differing(first, second)
+    claim(
+        len(differing) <= parameters.application.tolerated_share * len(first) and bool(second),
+        required="the same outcome for each identifier",
+        found="; ".join(f"{i}: {what}" for i, what in differing.items()) or f"{len(second)} alike",
+        documents=differing,
+    )
