@@ -79,9 +79,19 @@ def advisories(trial: Trial) -> list[str]:
                 )
     if trial.record.scope == "rehearsal":
         said.append("a rehearsal asks nothing about the number and the model of the cards")
-    said.append("not examined by this suite: memory peak against the planned volume, resuming, training")
+    said += [f"not examined: {what}" for what in _not_asked(trial)]
     said.append("twelve documents verify a procedure; they do not predict a campaign")
     return said
+
+
+def _not_asked(trial: Trial) -> list[str]:
+    """What nothing can be said about, because the parameters or the options left it out."""
+    parameters, left_out = trial.record.parameters, []
+    if trial.record.once:
+        left_out.append("another order and batch size, and going on after an interruption (--once)")
+    if parameters.planned is None:
+        left_out.append("the longest document of the planned volume (`planned` is not in the parameters)")
+    return [*left_out, "training"]
 
 
 def _recorded(path: Path) -> str:

@@ -71,7 +71,6 @@ class Planner:
             with contextlib.suppress(OSError):
                 write_json(self._file, Plan(checks=self.checks))
 
-
     def _belongs(self, item: pytest.Item) -> bool:
         """Whether the claim can be established in this scope, and what it needs was asked for."""
         marker = item.get_closest_marker("check")
@@ -86,6 +85,7 @@ def asked(record: Record) -> frozenset[str]:
         "planned": parameters.planned is not None,
         "detached": parameters.application.detached is not None,
         "repeated": not record.once,
+        "access": bool(parameters.application.access),
     }
     return frozenset(name for name, there in found.items() if there)
 

@@ -2,32 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 from fixtures.evidence.account import Account
+from fixtures.evidence.rules import says_something
 from plugins.criteria import check
 from plugins.criteria import Claims
-
-#: words that stand where a reason should
-_SAYS_NOTHING = {
-    "", "error", "errors", "exception", "failed", "failure", "fail", "none", "null", "nan", "n a", "na", "unknown",
-    "unknown error", "rejected", "invalid", "undefined", "true", "false", "an error occurred", "error occurred", "todo",
-    "unknown reason", "no reason", "no reason given", "reason", "an exception was raised", "exception raised",
-    "exception occurred", "an exception occurred", "something went wrong", "unexpected error", "internal error",
-    "general error", "could not process", "cannot process", "could not be processed", "unable to process",
-    "not processed", "not accepted", "processing failed", "processing error", "see log", "see logs", "see the log",
-    "see the logs", "check the log", "check the logs", "bad", "bad document", "bad input", "invalid document",
-    "invalid input", "document rejected", "rejected document", "rejected by the application",
-}  # fmt: skip
-
-
-def _says_something(reason: Any) -> bool:
-    if not isinstance(reason, str):
-        return False
-    plain = re.sub(r"[\W_]+", " ", reason.casefold()).strip()
-    return plain not in _SAYS_NOTHING and any(character.isalpha() for character in plain) and len(plain) > 2
-
 
 @check("failures.reason", on_failure="fix", change="the application: it must say why it rejects")
 def test_every_rejected_document_has_a_reason_that_says_something(account: Account, claim: Claims) -> None:
@@ -37,7 +15,7 @@ def test_every_rejected_document_has_a_reason_that_says_something(account: Accou
     mute = {
         i: ascii(record["reason"])[:80] if "reason" in record else "no reason"
         for i, record in rejected
-        if not _says_something(record.get("reason"))
+        if not says_something(record.get("reason"))
     }
     claim(
         not mute,

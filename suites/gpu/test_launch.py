@@ -15,6 +15,7 @@ from fixtures.evidence.models import Launch
 from fixtures.evidence.models import Ran
 from fixtures.evidence.models import TorchDevice
 from fixtures.evidence.order import Order
+from fixtures.evidence.parameters import Parameters
 from fixtures.evidence.trial import Trial
 from plugins.criteria import check
 from plugins.criteria import Claims
@@ -206,6 +207,27 @@ def _is_model(device: TorchDevice, ordered: str) -> bool:
     return wanted - _SELLERS_WORDS <= name
 
 
+@check(
+    "launch.access",
+    on_failure="fix",
+    change="the variables named under application.access",
+    step="environment",
+    needs="access",
+)
+def test_what_gives_the_application_access_is_set(
+    launch: Launch, parameters: Parameters, claim: Claims
+) -> None:
+    """By name alone: what a variable holds is read by nobody here."""
+    names = parameters.application.access
+    missing = [name for name in names if not launch.access.get(name, False)]
+    claim(
+        not missing and bool(names),
+        required=f"set: {', '.join(names)}",
+        found=f"not set: {', '.join(missing)}" if missing else ", ".join(names),
+        advice=f"export {missing[0]}=... in the shell that starts the pilot" if missing else None,
+    )
+
+
 @check("launch.compute", on_failure="fix", change="the torch build, or the card", step="compute")
 def test_a_small_computation_agrees_with_float64_on(launch: Launch, device: str, claim: Claims) -> None:
     _need(launch, "compute", claim)
@@ -256,7 +278,7 @@ def test_the_application_ran_in_the_interpreter_that_was_examined(
     launch: Launch, application: Application, trial: Trial, claim: Claims
 ) -> None:
     examined = launch.interpreter
-    asked = "{python}" in trial.record.parameters.application.command[0]
+    asked = trial.record.parameters.application.asks_for_python
     if application.executable is None:
         claim.not_reached(
             "results.ended_by_itself", application.error or "its program file could not be seen"

@@ -9,6 +9,7 @@ from fixtures.evidence.models import Application
 from fixtures.evidence.models import Documents
 from fixtures.evidence.models import Launch
 from fixtures.evidence.parameters import Parameters
+from fixtures.evidence.rules import is_allowed
 from plugins.criteria import check
 from plugins.criteria import Claims
 
@@ -84,18 +85,19 @@ def test_no_process_is_left_behind(application: Application, claim: Claims) -> N
 
 
 @check("results.file", on_failure="fix", change="the application's output path")
-def test_there_is_a_results_file(application: Application, claim: Claims) -> None:
+def test_there_is_a_results_file(application: Application, parameters: Parameters, claim: Claims) -> None:
     if application.ended == "not_started":
         claim.not_reached("results.ended_by_itself", _ending(application))
     results = application.results
-    others = [name for name in application.output_files if name != "results.jsonl"]
+    wanted = parameters.application.results_file.name
+    others = [name for name in application.output_files if name != wanted]
     beside = f"; in its folder: {', '.join(others[:5])}" if others else ""
     claim(
         results.kind == "file"
         and results.error is None
         and results.bytes > 0
         and results.lines_left_out == 0,
-        required="a readable file with at least one record",
+        required=f"a readable file {wanted} with at least one record",
         found=(results.error or f"{results.kind}, {results.bytes} bytes") + beside,
     )
 
@@ -119,14 +121,17 @@ def test_the_results_were_written_during_this_run_into_an_empty_folder(
 
 
 @check("results.well_formed", on_failure="fix", change="how the application writes its results")
-def test_every_line_is_one_json_object(application: Application, account: Account, claim: Claims) -> None:
-    lines = application.results.lines
+def test_every_line_is_one_json_object(
+    application: Application, account: Account, parameters: Parameters, claim: Claims
+) -> None:
+    """Or one record of the JSON document, or one row, in the format that the configuration names."""
+    lines, format = application.results.lines, parameters.application.results_file.format
     if not lines:
         claim.not_reached("results.file", "the results file is empty")
-    bad = [f"line {line.number}: {line.problem}" for line in lines if line.record is None]
+    bad = [f"{place(line.number, format)}: {line.problem}" for line in lines if line.record is None]
     claim(
         not bad and application.results.lines_left_out == 0,
-        required="on every line one whole JSON object in UTF-8, no key twice, no NaN",
+        required=WELL_FORMED[format],
         found="; ".join(bad[:6]) + (f" and {len(bad) - 6} more" if len(bad) > 6 else "")
         or f"{len(lines)} objects",
     )
@@ -192,7 +197,7 @@ def test_every_accepted_document_has_one_allowed_category(
     wrong = {
         i: ascii(record["category"]) if "category" in record else "no category"
         for i, record in accepted
-        if not (isinstance(record.get("category"), str) and record["category"] in parameters.categories)
+        if not is_allowed(record.get("category"), parameters.categories)
     }
     claim(
         not wrong,

@@ -72,10 +72,10 @@ def test_another_order_and_batch_size_give_the_same_category_for_each_document(
     first, second = _answers(account), _answers(take(documents.entries, run.results.lines))
     differing = _differing(first, second)
     usual = ties.usual_margin(first.values())
-    near = [
-        i for i in differing if i in first and i in second and ties.is_near(first[i], second[i], usual)
-    ]
-    unlike = "; ".join(f"{i}: {what}" + (" (a near tie)" if i in near else "") for i, what in differing.items())
+    near = [i for i in differing if i in first and i in second and ties.is_near(first[i], second[i], usual)]
+    unlike = "; ".join(
+        f"{i}: {what}" + (" (a near tie)" if i in near else "") for i, what in differing.items()
+    )
     claim(
         len(differing) <= allowed * len(first) and bool(second),
         required=required,
