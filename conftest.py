@@ -8,6 +8,7 @@ pytest_plugins = [
     "fixtures.application",
     "fixtures.repetition",
     "fixtures.interruption",
+    "fixtures.hangup",
     "fixtures.account",
     "fixtures.copy",
     "plugins.options",

@@ -7,6 +7,7 @@ from fixtures.evidence.rules import says_something
 from plugins.criteria import check
 from plugins.criteria import Claims
 
+
 @check("failures.reason", on_failure="fix", change="the application: it must say why it rejects")
 def test_every_rejected_document_has_a_reason_that_says_something(account: Account, claim: Claims) -> None:
     rejected = [(i, record) for i in account.records for record in account.of(i, "rejected")]

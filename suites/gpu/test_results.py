@@ -10,6 +10,8 @@ from fixtures.evidence.models import Documents
 from fixtures.evidence.models import Launch
 from fixtures.evidence.parameters import Parameters
 from fixtures.evidence.rules import is_allowed
+from fixtures.evidence.rules import place
+from fixtures.evidence.rules import WELL_FORMED
 from plugins.criteria import check
 from plugins.criteria import Claims
 
@@ -92,13 +94,16 @@ def test_there_is_a_results_file(application: Application, parameters: Parameter
     wanted = parameters.application.results_file.name
     others = [name for name in application.output_files if name != wanted]
     beside = f"; in its folder: {', '.join(others[:5])}" if others else ""
+    unread = "" if results.lines or not results.bytes else " without a record"
     claim(
         results.kind == "file"
         and results.error is None
         and results.bytes > 0
+        and len(results.lines) > 0
         and results.lines_left_out == 0,
         required=f"a readable file {wanted} with at least one record",
-        found=(results.error or f"{results.kind}, {results.bytes} bytes") + beside,
+        found=(results.error or f"{results.kind}, {results.bytes} bytes, {len(results.lines)} records")
+        + beside,
     )
 
 
@@ -139,12 +144,13 @@ def test_every_line_is_one_json_object(
 
 @check("results.records", on_failure="fix", change="how the application writes its results")
 def test_every_record_has_an_identifier_and_a_status(
-    application: Application, account: Account, claim: Claims
+    application: Application, account: Account, parameters: Parameters, claim: Claims
 ) -> None:
+    format = parameters.application.results_file.format
     objects = {line.number for line in application.results.lines if line.record is not None}
     if not objects:
         claim.not_reached("results.well_formed", "there is no object to look at")
-    bad = [f"line {number}: {problem}" for number, problem in account.unusable if number in objects]
+    bad = [f"{place(number, format)}: {problem}" for number, problem in account.unusable if number in objects]
     claim(
         not bad,
         required="an id as text and a status, accepted or rejected, in each",

@@ -1,4 +1,4 @@
-"""The application run again: in another order, and interrupted. No count finds what these claims are about."""
+"""The application run again: in another order, interrupted, and hung up. No count finds what these claims say."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from fixtures.evidence.account import Account
 from fixtures.evidence.account import take
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Documents
+from fixtures.evidence.models import Hangup
 from fixtures.evidence.models import Reordered
 from fixtures.evidence.models import Resumed
 from fixtures.evidence.parameters import Parameters
 from plugins.criteria import check
 from plugins.criteria import Claims
+from plugins.hangup import explained
+from plugins.hangup import known_to_work
 
 Records = dict[str, dict[str, Any]]
 
@@ -128,7 +131,11 @@ def test_an_interrupted_run_that_goes_on_ends_with_every_document_once(
         _ended_well(after) and not bad and len(final.records) > 0,
         required="exit 0, and one record for each document, when it goes on where it was interrupted",
         found=f"by {how}: {_went_on(resumed)}; "
-        + (bad or (f"{len(final.records)} records" if _ended_well(after) else _ending(after))),
+        + "; ".join(
+            filter(
+                None, [None if _ended_well(after) else _ending(after), bad or f"{len(final.records)} records"]
+            )
+        ),
         documents=[*final.missing, *final.duplicated],
     )
 
@@ -173,4 +180,33 @@ def test_the_results_after_an_interruption_are_those_of_an_undisturbed_run(
         required="the same outcome for each identifier",
         found="; ".join(f"{i}: {what}" for i, what in differing.items()) or f"{len(second)} alike",
         documents=differing,
+    )
+
+
+@check("results.survives_hangup", on_failure="fix", change="application.detached", needs="detached")
+def test_the_application_finishes_when_its_terminal_is_hung_up(
+    account: Account, hangup: Hangup, documents: Documents, parameters: Parameters, claim: Claims
+) -> None:
+    """Started by the renter's own prefix, as over ssh, and the connection drops while it works."""
+    run, prefix = hangup.run, " ".join(hangup.prefix or [])
+    if run is None:
+        claim.not_reached("results.survives_hangup", "it was not started behind a prefix")
+    if _ended_well(run) and hangup.hung_up_after_s is None:
+        claim.not_reached("results.survives_hangup", "it was too quick to be hung up while it ran, twice")
+    first, second = _answers(account), _answers(take(documents.entries, run.results.lines))
+    differing = _differing(first, second) if _ended_well(run) else {}
+    when = (
+        "before its terminal was hung up"
+        if hangup.hung_up_after_s is None
+        else f"hung up {hangup.hung_up_after_s:.1f} s after its start"
+    )
+    unlike = "; ".join(f"{i}: {what}" for i, what in differing.items())
+    found = (unlike or f"{len(second)} alike") if _ended_well(run) else _ending(run) + explained(hangup)
+    holds = _ended_well(run) and bool(second)
+    claim(
+        holds and len(differing) <= parameters.application.tolerated_share * len(first),
+        required=f"behind `{prefix}` exit 0 and the same outcome for each identifier, hung up or not",
+        found=f"{when}: {found}" + (", outside the watched tree" if hangup.outside else ""),
+        documents=differing,
+        advice=None if _ended_well(run) else known_to_work(hangup),
     )

@@ -19,6 +19,7 @@ from fixtures.evidence import sums
 from fixtures.evidence.trial import LATEST
 from fixtures.evidence.trial import VERDICT
 from plugins.verdict_file import Verdict
+from tests.pilot import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 STUBS = ROOT / "tests" / "stubs"
@@ -64,6 +65,8 @@ class Bench:
     #: bytes that are written last, by their place below the folder; so that a manifest need not be JSON
     raw: dict[str, bytes] = field(default_factory=dict)
     mounts: list[Path] = field(default_factory=list)
+    #: whether pilots are forked from a process that has imported pytest, rather than started; see warm.py
+    warm: bool = False
 
     def __post_init__(self) -> None:
         self.documents.mkdir(parents=True)
@@ -133,7 +136,7 @@ class Bench:
 
     def own_project(self) -> Path:
         """Run from a copy of the suite's folder, which the application may spoil without anybody else's noticing."""
-        self.project = self.folder / "project"
+        self.project, self.warm = self.folder / "project", False
         for name in ("fixtures", "plugins", "suites"):
             shutil.copytree(ROOT / name, self.project / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("conftest.py", "pyproject.toml"):
@@ -170,19 +173,21 @@ class Bench:
         if write:
             self.write()
         before = self._latest()
-        end = subprocess.run(
-            self.command(*options, device=device),
-            cwd=self.folder,
-            env=self.environ(real_torch=real_torch),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=120,
-        )
+        status, printed = self._pytest(self.command(*options, device=device), self.environ(real_torch=real_torch))
         latest = self._latest()
-        return self.look(
-            end.returncode, end.stdout.decode("utf-8", "replace"), latest if latest != before else None
-        )
+        return self.look(status, printed, latest if latest != before else None)
+
+    def _pytest(self, command: list[str], environment: dict[str, str]) -> tuple[int, str]:
+        """Exit status and output of a command that begins with `python -m pytest`, at most two minutes."""
+        if self.warm:
+            status, printed = warm.run(self.project, command[3:], self.folder, environment, timeout=120)
+        else:
+            end = subprocess.run(
+                command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, timeout=120,
+            )  # fmt: skip
+            status, printed = end.returncode, end.stdout
+        return status, printed.decode("utf-8", "replace")
 
     def look(self, exit_status: int, output: str, name: str | None) -> Run:
         trial = self.reports / name if name else None
@@ -193,14 +198,13 @@ class Bench:
         """Judge a trial again from its folder alone; the verdict goes to a file beside it."""
         answer = self.folder / f"judged-{trial.name}.json"
         answer.unlink(missing_ok=True)
-        end = subprocess.run(
-            [sys.executable, "-m", "pytest", str(self.project / "suites" / "gpu"), "--trial", str(trial),
-             "--verdict", str(answer), "-p", "no:cacheprovider", *options],
-            cwd=self.folder, env=self.environ(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=120,
-        )  # fmt: skip
+        command = [
+            sys.executable, "-m", "pytest", str(self.project / "suites" / "gpu"), "--trial", str(trial),
+            "--verdict", str(answer), "-p", "no:cacheprovider", *options,
+        ]  # fmt: skip
+        status, printed = self._pytest(command, self.environ())
         verdict = base.load(answer, Verdict) if answer.exists() else None
-        return Run(end.returncode, end.stdout.decode("utf-8", "replace"), trial, verdict)
+        return Run(status, printed, trial, verdict)
 
     def close(self) -> None:
         """Take away what would outlive the folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.pilot import faults_again
 from tests.pilot import faults_copy
 from tests.pilot import faults_inputs
 from tests.pilot import faults_machine
@@ -18,6 +19,7 @@ FAULTS: list[Fault] = [
     *faults_process.FAULTS,
     *faults_machine.FAULTS,
     *faults_copy.FAULTS,
+    *faults_again.FAULTS,
 ]
 REFUSALS: list[Refusal] = refusals.REFUSALS
 TWINS: list[Twin] = [
@@ -27,6 +29,7 @@ TWINS: list[Twin] = [
     *faults_process.TWINS,
     *faults_machine.TWINS,
     *faults_copy.TWINS,
+    *faults_again.TWINS,
     *refusals.TWINS,
 ]
 

@@ -13,9 +13,17 @@ from tests.pilot.bench import ROOT
 #: a module's folder -> what it may import of ours; the first that fits counts, and the rest is the outside world
 ARROWS: list[tuple[str, tuple[str, ...]]] = [
     ("fixtures/evidence", ("fixtures.evidence",)),
-    ("fixtures/classifier", ("fixtures.classifier",)),
+    # what it tells through is given to renters: the standard library, in a file that travels with the folder
+    ("fixtures/classifier", ("fixtures.classifier", "fixtures.tell")),
     ("fixtures/probe.py", ()),
-    ("fixtures/supervisor.py", ()),
+    # a process of its own, which must start soon and need nothing: what it is made of imports nothing of ours
+    ("fixtures/supervisor.py", ("fixtures.cards", "fixtures.cgroup", "fixtures.growing", "fixtures.processes")),
+    ("fixtures/cards.py", ()),
+    ("fixtures/cgroup.py", ()),
+    ("fixtures/growing.py", ()),
+    ("fixtures/processes.py", ()),
+    # runs in the renter's program
+    ("fixtures/tell.py", ()),
     ("fixtures", ("fixtures",)),
     ("plugins", ("plugins", "fixtures")),
     ("suites", ("plugins.criteria", "fixtures.evidence")),
