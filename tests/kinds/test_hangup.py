@@ -43,7 +43,22 @@ PRINTS = WORKS + "work()\nprint('the last word', flush=True)\n"
 #: as torchrun does: a handler of its own, which ends it
 HANDLES = "import signal, sys\nsignal.signal(signal.SIGHUP, lambda *_: sys.exit(3))\n" + QUIET
 FORGETS = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + QUIET
-FOR_EVER = "import os, time\nopen('pid', 'w').write(f'{os.getpid()}\\n')\nopen('sign', 'w').write('x')\ntime.sleep(600)\n"
+FOR_EVER = """
+import os, time
+with open("pid", "w") as stream:
+    stream.write(f"{os.getpid()}\\n")
+open("sign", "w").write("x")
+time.sleep(600)
+"""
+WAITS = (
+    QUIET
+    + """
+open("on", "w")
+while not os.path.exists("go"):
+    time.sleep(0.01)
+sys.exit(5)
+"""
+)
 
 
 @dataclass
@@ -62,11 +77,13 @@ class Desk:
         self.application.mkdir()
         self.environment = {**os.environ, "TMUX_TMPDIR": sockets}
 
-    def start(self, prefix: list[str], code: str, **more: Any) -> subprocess.Popen[str]:
+    def start(
+        self, prefix: list[str], code: str, *, bare: bool = False, **more: Any
+    ) -> subprocess.Popen[str]:
         # the shell of the terminal leads the session of whatever is started directly on it
         noting = [sys.executable, "-c", _NOTES_THE_SHELL, str(self.application / "shell")]
         request = {
-            "prefix": [*noting, *prefix],
+            "prefix": prefix if bare else [*noting, *prefix],
             "command": [sys.executable, "-c", code],
             "folder": str(self.application),
             "environment": {"ADDED": "to it"},
@@ -177,8 +194,8 @@ def test_the_exit_status_is_the_application_s_own(code: int, desk: Desk) -> None
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGTERM"])
 def test_the_signal_is_the_application_s_own(name: str, desk: Desk) -> None:
-    code = f"{QUIET}import resource, signal\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\nos.kill(os.getpid(), signal.{name})"
-    assert desk.run(["nohup"], code).status == -getattr(signal, name)
+    code = QUIET + "import resource, signal\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+    assert desk.run(["nohup"], f"{code}os.kill(os.getpid(), signal.{name})").status == -getattr(signal, name)
 
 
 # -- what the application is given -----------------------------------------------------------------------
@@ -218,14 +235,14 @@ def test_a_suite_that_ignores_hangups_itself_hides_nothing(desk: Desk) -> None:
 
 
 def test_a_prefix_that_does_not_exist_is_named(desk: Desk) -> None:
-    ended = desk.run(["no-such-program"], QUIET, prefix=["no-such-program", "-x"])
+    ended = desk.run(["no-such-program", "-x"], QUIET, bare=True)
     assert ended.status == 127
     assert ended.err == "hangup: the prefix cannot be started: No such file or directory: no-such-program\n"
 
 
 @pytest.mark.parametrize("prefix", ["true", "false"])
 def test_a_prefix_that_swallows_the_command_is_named(prefix: str, desk: Desk) -> None:
-    ended = desk.run([prefix], QUIET, prefix=[prefix], start_s=0.1)
+    ended = desk.run([prefix], QUIET, bare=True, start_s=0.1)
     assert ended.status == 125
     assert ended.report["began"] is False
     how = f"{prefix} ended with exit {int(prefix == 'false')} and did not start the application"
@@ -284,10 +301,7 @@ def test_what_runs_outside_the_tree_is_ended_and_the_server_is_not(how: str, des
 
 
 def test_when_the_witness_is_killed_the_application_s_end_is_seen_all_the_same(desk: Desk) -> None:
-    process = desk.start(
-        ["nohup"],
-        f"{WORKS}import pathlib\nwork()\nopen('on', 'w')\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.01)\nsys.exit(5)",
-    )
+    process = desk.start(["nohup"], WAITS)
     until((desk.application / "on").exists)
     os.kill(json.loads((desk.folder / "started.json").read_text())["witness"], signal.SIGKILL)
     (desk.application / "go").touch()

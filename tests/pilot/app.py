@@ -528,5 +528,12 @@ def states_nothing(job):
     job.write(records)
 
 
+@behaviour
+def needs_a_variable(job, name, value):
+    if os.environ.get(name) != value:
+        sys.exit(f"error: {name} is {'another' if name in os.environ else 'not set'}")
+    healthy(job)
+
+
 if __name__ == "__main__":
     BEHAVIOURS[sys.argv[1]](Job(*sys.argv[2:5]), *sys.argv[5:])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.pilot import faults_again
 from tests.pilot import faults_copy
+from tests.pilot import faults_environment
+from tests.pilot import faults_hangup
 from tests.pilot import faults_inputs
 from tests.pilot import faults_machine
 from tests.pilot import faults_process
@@ -20,6 +22,8 @@ FAULTS: list[Fault] = [
     *faults_machine.FAULTS,
     *faults_copy.FAULTS,
     *faults_again.FAULTS,
+    *faults_hangup.FAULTS,
+    *faults_environment.FAULTS,
 ]
 REFUSALS: list[Refusal] = refusals.REFUSALS
 TWINS: list[Twin] = [
@@ -30,6 +34,8 @@ TWINS: list[Twin] = [
     *faults_machine.TWINS,
     *faults_copy.TWINS,
     *faults_again.TWINS,
+    *faults_hangup.TWINS,
+    *faults_environment.TWINS,
     *refusals.TWINS,
 ]
 

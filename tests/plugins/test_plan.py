@@ -15,10 +15,12 @@ from fixtures.evidence.base import InputError
 from fixtures.evidence.models import Card
 from fixtures.evidence.models import Inventory
 from fixtures.evidence.models import STEPS
+from fixtures.evidence.parameters import Planned
 from plugins import plan
 from plugins.criteria import check
 from plugins.plan import Planner
 from plugins.verdict import NEEDED
+from tests.evidence import making
 from tests.plugins.making import inventory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,6 +103,48 @@ def test_checks_of_another_scope_are_left_out_and_the_rest_sorted_by_criterion(i
         planner.pytest_collection_modifyitems(left)
         assert [one.id for one in planner.checks] == ids
         assert len(left) == len(ids)
+
+
+#: what a check needs, what was asked for (None: nobody knows yet), and whether the check is in the plan
+NEEDS = [
+    (None, frozenset(), True),
+    ("planned", frozenset({"planned", "repeated"}), True),
+    ("planned", frozenset({"repeated"}), False),
+    ("repeated", frozenset(), False),
+    ("detached", None, True),
+]
+
+
+@pytest.mark.parametrize(("needs", "asked", "planned"), NEEDS)
+def test_a_check_is_planned_where_what_it_needs_was_asked_for(
+    needs: str | None, asked: frozenset[str] | None, planned: bool, item: Make
+) -> None:
+    planner = Planner(scope="rental", devices=[], file=None, asked=asked)
+    left: list[pytest.Item] = [item(checked(lambda: None, needs=needs))]
+    planner.pytest_collection_modifyitems(left)
+    assert (len(planner.checks), len(left)) == (int(planned), int(planned))
+
+
+#: what the parameters say, whether the application is run once only, and what checks may need of that
+ASKED: list[tuple[dict[str, Any], bool, set[str]]] = [
+    ({}, False, {"repeated"}),
+    ({}, True, set()),
+    ({"planned": {"documents": 9, "longest_bytes": 9}}, True, {"planned"}),
+    ({"application": {"detached": ["setsid"], "access": ["A"]}}, False, {"repeated", "detached", "access"}),
+]
+
+
+@pytest.mark.parametrize(("parameters", "once", "wanted"), ASKED)
+def test_what_is_asked_for_is_read_from_the_trial(
+    parameters: dict[str, Any], once: bool, wanted: set[str], tmp_path: Path
+) -> None:
+    record = making.record("t", tmp_path)
+    own = record.parameters
+    application = own.application.model_copy(update=parameters.get("application", {}))
+    planned = Planned.model_validate(parameters["planned"]) if "planned" in parameters else None
+    changed = own.model_copy(update={"application": application, "planned": planned})
+    asked = plan.asked(record.model_copy(update={"parameters": changed, "once": once}))
+    assert asked == wanted
 
 
 UNSAFE = ["[Card0]", "[card 0]", "[../x]", "[]", "[card0\n]", "[é]", "[a/b]", "[<b>]", "[card0::x]"]
