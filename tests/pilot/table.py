@@ -6,6 +6,7 @@ from tests.pilot import faults_again
 from tests.pilot import faults_copy
 from tests.pilot import faults_environment
 from tests.pilot import faults_hangup
+from tests.pilot import faults_formats
 from tests.pilot import faults_inputs
 from tests.pilot import faults_machine
 from tests.pilot import faults_process
@@ -22,6 +23,7 @@ FAULTS: list[Fault] = [
     *faults_machine.FAULTS,
     *faults_copy.FAULTS,
     *faults_again.FAULTS,
+    *faults_formats.FAULTS,
     *faults_hangup.FAULTS,
     *faults_environment.FAULTS,
 ]
@@ -34,6 +36,7 @@ TWINS: list[Twin] = [
     *faults_machine.TWINS,
     *faults_copy.TWINS,
     *faults_again.TWINS,
+    *faults_formats.TWINS,
     *faults_hangup.TWINS,
     *faults_environment.TWINS,
     *refusals.TWINS,
