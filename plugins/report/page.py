@@ -15,6 +15,8 @@ from fixtures.evidence.trial import Scope
 from fixtures.evidence.trial import Trial
 from plugins.report import seen
 from plugins.report import svg
+from plugins.report.repeated import Repeated
+from plugins.report.repeated import repeated
 from plugins.report.documents import Table
 from plugins.report.documents import table
 from plugins.verdict_file import CheckResult
@@ -26,6 +28,8 @@ from plugins.verdict_file import Status
 from plugins.verdict_file import Verdict
 
 EVIDENCE = ("inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "copy")
+#: what not every trial is asked for
+ON_REQUEST = ("reordered", "resumed", "hangup")
 #: of each end of a stream, in the page; the whole is in the trial's folder
 STREAM = 4000
 
@@ -106,6 +110,7 @@ class Page:
     launch: seen.Seen[Launch]
     documents: seen.Seen[Documents]
     application: seen.Seen[Application]
+    repeated: tuple[Repeated, ...]
     copy: seen.Seen[Copy]
     table: Table
     order: tuple[Asked, ...]
@@ -126,7 +131,7 @@ def build(verdict: Verdict, trial: Trial) -> Page:
     described = seen.see(trial, "documents", Documents)
     application = seen.see(trial, "application", Application)
     copy = seen.see(trial, "copy", Copy)
-    pieces = tuple(seen.piece(trial, name) for name in EVIDENCE)
+    pieces = tuple(seen.piece(trial, name) for name in EVIDENCE if trial.has(name) or name not in ON_REQUEST)
     criteria = _criteria(verdict)
     ran = application.value
     return Page(
@@ -141,6 +146,7 @@ def build(verdict: Verdict, trial: Trial) -> Page:
         launch=seen.see(trial, "launch", Launch),
         documents=described,
         application=application,
+        repeated=repeated(trial),
         copy=copy,
         table=table(described.value, ran, record.parameters.categories, verdict.documents),
         order=_order(record, inventory.value),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fixtures.evidence import exhaustion
 from fixtures.evidence.account import Account
+from fixtures.evidence.models import Application
 from fixtures.evidence.rules import says_something
 from plugins.criteria import check
 from plugins.criteria import Claims
@@ -43,7 +45,7 @@ def test_every_document_reserved_as_invalid_was_rejected(account: Account, claim
 
 
 @check("failures.valid_accepted", on_failure="fix", change="the application: it rejects what is valid")
-def test_every_valid_document_was_accepted(account: Account, claim: Claims) -> None:
+def test_every_valid_document_was_accepted(application: Application, account: Account, claim: Claims) -> None:
     valid = [entry.id for entry in account.expected if entry.valid]
     if not valid:
         claim.not_reached("inputs.invalid_reserved", "no document is valid")
@@ -51,12 +53,15 @@ def test_every_valid_document_was_accepted(account: Account, claim: Claims) -> N
         claim.not_reached("results.records", "there is no usable record")
     refused = [i for i in valid if i in account.rejected]
     reasons = {i: account.of(i, "rejected")[0].get("reason") for i in refused}
+    starved = exhaustion.of(application, [str(reason) for reason in reasons.values()]) if refused else None
     claim(
         not refused and any(i in account.accepted for i in valid),
         required="no valid document rejected",
         found="; ".join(f"{i}: {reason!r:.80}" for i, reason in reasons.items())
         or f"{len(account.accepted)} accepted",
         documents=refused,
+        decision=starved.decision(application.batch_size) if starved else None,
+        change=starved.change(application.batch_size) if starved else None,
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from fixtures.evidence import exhaustion
 from fixtures.evidence.account import Account
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Documents
@@ -16,11 +15,6 @@ from plugins.criteria import check
 from plugins.criteria import Claims
 
 APPLICATION = "the application"
-#: how running out of memory looks in what a program prints
-_OUT_OF_MEMORY = re.compile(
-    r"out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|hipErrorOutOfMemory|cannot allocate memory|MemoryError",
-    re.IGNORECASE,
-)
 
 
 def _ending(application: Application) -> str:
@@ -33,7 +27,7 @@ def _ending(application: Application) -> str:
         "no_progress": "ended because nothing moved any more",
         "output_limit": "ended because it wrote more than the output limit",
         "not_started": "it could not be started",
-        "watcher_died": "its end was not seen",
+        "stopped": "ended by the suite",
     }
     return f"{words[application.ended]} after {application.seconds:.1f} s" + (
         f": {application.error}" if application.error else ""
@@ -62,23 +56,40 @@ def test_the_application_ended_by_itself_with_exit_0(
     application: Application, parameters: Parameters, claim: Claims
 ) -> None:
     ended_well = application.ended == "exit" and application.returncode == 0
-    starved = not ended_well and bool(
-        _OUT_OF_MEMORY.search(application.stderr.head + application.stderr.tail)
-    )
-    alone = application.batch_size == 1
+    starved = None if ended_well else exhaustion.of(application)
+    short = f"; out of memory: {starved.words}" if starved else ""
     claim(
         ended_well,
         required=f"exit 0 before the deadline of {parameters.application.deadline_s:g} s",
-        found=_ending(application) + ("" if ended_well else _last_words(application)),
-        decision=("reconfigure" if alone else "fix") if starved else None,
-        change=("a card with more memory" if alone else "application.batch_size") if starved else None,
+        found=_ending(application) + ("" if ended_well else _last_words(application) + short),
+        decision=starved.decision(application.batch_size) if starved else None,
+        change=starved.change(application.batch_size) if starved else None,
         advice=None if starved or ended_well else _ADVICE.get(application.ended),
+    )
+
+
+@check("results.no_crash", on_failure="fix", change="the application: it breaks down at a document")
+def test_no_document_brought_the_application_down(application: Application, claim: Claims) -> None:
+    if application.ended == "not_started":
+        claim.not_reached("results.ended_by_itself", _ending(application))
+    how = {crash.document: crash.how for crash in application.told.crashes}
+    starved = exhaustion.of(application) if how else None
+    claim(
+        not how,
+        required="an answer for each document from a process that goes on",
+        found="; ".join(f"{document}: {text:.160}" for document, text in list(how.items())[:6])
+        + (f" and {len(how) - 6} more" if len(how) > 6 else "")
+        + (f"; out of memory: {starved.words}" if starved else "")
+        or "none that was seen",
+        documents=how,
+        decision=starved.decision(application.batch_size) if starved else None,
+        change=starved.change(application.batch_size) if starved else None,
     )
 
 
 @check("results.nothing_left_behind", on_failure="fix", change="the application: it leaves processes behind")
 def test_no_process_is_left_behind(application: Application, claim: Claims) -> None:
-    if application.ended in ("not_started", "watcher_died"):
+    if application.ended == "not_started":
         claim.not_reached("results.ended_by_itself", _ending(application))
     left = [f"{one.name} ({one.pid}): {one.command[:100]}" for one in application.left_behind]
     claim(

@@ -7,6 +7,9 @@ from typing import Any
 from fixtures.evidence import ties
 from fixtures.evidence.account import Account
 from fixtures.evidence.account import take
+from fixtures.evidence.hangups import explained
+from fixtures.evidence.hangups import known_to_work
+from fixtures.evidence.hangups import print_fails
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Documents
 from fixtures.evidence.models import Hangup
@@ -15,8 +18,6 @@ from fixtures.evidence.models import Resumed
 from fixtures.evidence.parameters import Parameters
 from plugins.criteria import check
 from plugins.criteria import Claims
-from plugins.hangup import explained
-from plugins.hangup import known_to_work
 
 Records = dict[str, dict[str, Any]]
 
@@ -201,7 +202,10 @@ def test_the_application_finishes_when_its_terminal_is_hung_up(
         else f"hung up {hangup.hung_up_after_s:.1f} s after its start"
     )
     unlike = "; ".join(f"{i}: {what}" for i, what in differing.items())
-    found = (unlike or f"{len(second)} alike") if _ended_well(run) else _ending(run) + explained(hangup)
+    if _ended_well(run):
+        found = (unlike or f"{len(second)} alike") + print_fails(hangup)
+    else:
+        found = hangup.error or _ending(run) + explained(hangup)
     holds = _ended_well(run) and bool(second)
     claim(
         holds and len(differing) <= parameters.application.tolerated_share * len(first),

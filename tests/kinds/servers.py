@@ -187,10 +187,16 @@ def mumbles(handler, _):
 
 @behaviour
 def floods(handler, _):
-    handler.send_response(200)
-    handler.send_header("content-length", str(40 << 20))
-    handler.end_headers()
-    for _ in range(40):
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-length: 50000000\r\n\r\n" + b" " * 1000)
+    time.sleep(3)
+
+
+@behaviour
+def pours(handler, _):
+    """As much as it may before it is cut off, without having said how much."""
+    handler.close_connection = True
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")
+    for _ in range(64):
         handler.wfile.write(b" " * (1 << 20))
 
 

@@ -28,21 +28,17 @@ ROOT = Path(__file__).resolve().parents[2]
 HANGUP = ROOT / "fixtures" / "kinds" / "hangup.py"
 CANDIDATES = ROOT / "fixtures" / "kinds" / "candidates.py"
 
-#: tells that it works, and goes on when the report of the hang-up can be expected: its session has no shell any more
+#: shows that it works, and goes on when it has been noted that the hang-up found it at work
 WORKS = """
 import os, sys, time
-def wait(shell):
-    while os.path.exists(f"/proc/{shell}") and open(f"/proc/{shell}/stat").read().split(") ")[1][0] != "Z":
-        time.sleep(0.005)
-def work():
-    open("sign", "w").write("x")
-    wait(int(open("shell").read()))
+open("sign", "w").write("x")
+while not os.path.exists("../report.json"):
+    time.sleep(0.005)
 """
-QUIET = WORKS + "work()\n"
-PRINTS = WORKS + "work()\nprint('the last word', flush=True)\n"
+PRINTS = WORKS + "print('the last word', flush=True)\n"
 #: as torchrun does: a handler of its own, which ends it
-HANDLES = "import signal, sys\nsignal.signal(signal.SIGHUP, lambda *_: sys.exit(3))\n" + QUIET
-FORGETS = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + QUIET
+HANDLES = "import signal, sys\nsignal.signal(signal.SIGHUP, lambda *_: sys.exit(3))\n" + WORKS
+FORGETS = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + WORKS
 FOR_EVER = """
 import os, time
 with open("pid", "w") as stream:
@@ -51,7 +47,7 @@ open("sign", "w").write("x")
 time.sleep(600)
 """
 WAITS = (
-    QUIET
+    WORKS
     + """
 open("on", "w")
 while not os.path.exists("go"):
@@ -77,13 +73,9 @@ class Desk:
         self.application.mkdir()
         self.environment = {**os.environ, "TMUX_TMPDIR": sockets}
 
-    def start(
-        self, prefix: list[str], code: str, *, bare: bool = False, **more: Any
-    ) -> subprocess.Popen[str]:
-        # the shell of the terminal leads the session of whatever is started directly on it
-        noting = [sys.executable, "-c", _NOTES_THE_SHELL, str(self.application / "shell")]
+    def start(self, prefix: list[str], code: str, **more: Any) -> subprocess.Popen[str]:
         request = {
-            "prefix": prefix if bare else [*noting, *prefix],
+            "prefix": prefix,
             "command": [sys.executable, "-c", code],
             "folder": str(self.application),
             "environment": {"ADDED": "to it"},
@@ -117,11 +109,6 @@ class Desk:
         return found
 
 
-_NOTES_THE_SHELL = (
-    "import os, sys; open(sys.argv[1], 'w').write(str(os.getppid())); os.execvp(sys.argv[2], sys.argv[2:])"
-)
-
-
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """Whatever is tried on it leaves no process behind."""
@@ -153,14 +140,14 @@ def test_a_program_that_prints_finishes_behind_what_protects_it(prefix: list[str
 
 
 def test_a_program_behind_nothing_is_killed_by_the_hangup(desk: Desk) -> None:
-    ended = desk.run(["env"], QUIET)
+    ended = desk.run(["env"], WORKS)
     assert ended.status == -signal.SIGHUP
     assert ended.report["hung_up_after_s"] is not None
     assert ended.report["ignored"] is False
 
 
 def test_setsid_alone_saves_a_program_that_prints_nothing(desk: Desk) -> None:
-    ended = desk.run(["setsid"], QUIET)
+    ended = desk.run(["setsid"], WORKS)
     assert ended.status == 0
     assert ended.report["hung_up_after_s"] is not None
 
@@ -189,12 +176,12 @@ def test_a_session_of_its_own_saves_such_a_program(prefix: list[str], desk: Desk
 
 @pytest.mark.parametrize("code", [0, 1, 7, 255])
 def test_the_exit_status_is_the_application_s_own(code: int, desk: Desk) -> None:
-    assert desk.run(["nohup"], f"{QUIET}sys.exit({code})").status == code
+    assert desk.run(["nohup"], f"{WORKS}sys.exit({code})").status == code
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGTERM"])
 def test_the_signal_is_the_application_s_own(name: str, desk: Desk) -> None:
-    code = QUIET + "import resource, signal\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+    code = WORKS + "import resource, signal\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
     assert desk.run(["nohup"], f"{code}os.kill(os.getpid(), signal.{name})").status == -getattr(signal, name)
 
 
@@ -210,14 +197,14 @@ def test_it_runs_in_its_own_folder_with_its_own_variables(desk: Desk) -> None:
 def test_what_it_printed_is_kept_once_and_nohup_litters_nobodys_folder(desk: Desk) -> None:
     ended = desk.run(["nohup"], "print('the first word', flush=True)\n" + PRINTS)
     assert ended.out.count("the first word\n") == ended.out.count("the last word\n") == 1
-    assert {path.name for path in desk.application.iterdir()} == {"sign", "shell"}
+    assert {path.name for path in desk.application.iterdir()} == {"sign"}
     assert {path.name for path in desk.folder.iterdir()} == {
         "application", "request.json", "report.json", "started.json", "status.json",
     }  # fmt: skip
 
 
 def test_what_it_printed_on_the_terminal_is_kept_until_the_hangup(desk: Desk) -> None:
-    ended = desk.run(["setsid"], "print('one', flush=True)\nprint('two', flush=True)\n" + QUIET)
+    ended = desk.run(["setsid"], "print('one', flush=True)\nprint('two', flush=True)\n" + WORKS)
     assert ended.out == "one\ntwo\n"
 
 
@@ -225,7 +212,7 @@ def test_a_suite_that_ignores_hangups_itself_hides_nothing(desk: Desk) -> None:
     """As when pytest was started with nohup: a login over ssh begins without it."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        ended = desk.run(["env"], QUIET)
+        ended = desk.run(["env"], WORKS)
     finally:
         signal.signal(signal.SIGHUP, before)
     assert ended.status == -signal.SIGHUP
@@ -235,14 +222,14 @@ def test_a_suite_that_ignores_hangups_itself_hides_nothing(desk: Desk) -> None:
 
 
 def test_a_prefix_that_does_not_exist_is_named(desk: Desk) -> None:
-    ended = desk.run(["no-such-program", "-x"], QUIET, bare=True)
+    ended = desk.run(["no-such-program", "-x"], WORKS)
     assert ended.status == 127
     assert ended.err == "hangup: the prefix cannot be started: No such file or directory: no-such-program\n"
 
 
 @pytest.mark.parametrize("prefix", ["true", "false"])
 def test_a_prefix_that_swallows_the_command_is_named(prefix: str, desk: Desk) -> None:
-    ended = desk.run([prefix], QUIET, bare=True, start_s=0.1)
+    ended = desk.run([prefix], WORKS, start_s=0.1)
     assert ended.status == 125
     assert ended.report["began"] is False
     how = f"{prefix} ended with exit {int(prefix == 'false')} and did not start the application"

@@ -65,8 +65,6 @@ class Bench:
     #: bytes that are written last, by their place below the folder; so that a manifest need not be JSON
     raw: dict[str, bytes] = field(default_factory=dict)
     mounts: list[Path] = field(default_factory=list)
-    #: whether pilots are forked from a process that has imported pytest, rather than started; see warm.py
-    warm: bool = False
 
     def __post_init__(self) -> None:
         self.documents.mkdir(parents=True)
@@ -136,7 +134,7 @@ class Bench:
 
     def own_project(self) -> Path:
         """Run from a copy of the suite's folder, which the application may spoil without anybody else's noticing."""
-        self.project, self.warm = self.folder / "project", False
+        self.project = self.folder / "project"
         for name in ("fixtures", "plugins", "suites"):
             shutil.copytree(ROOT / name, self.project / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("conftest.py", "pyproject.toml"):
@@ -168,18 +166,26 @@ class Bench:
             clean["PYTHONPATH"] = str(STUBS)
         return {**clean, "COLUMNS": "120", **self.environment}
 
-    def run(self, *options: str, device: str = "cpu", real_torch: bool = False, write: bool = True) -> Run:
-        """Run the suite to its end, at most two minutes."""
+    def run(
+        self,
+        *options: str,
+        device: str = "cpu",
+        real_torch: bool = False,
+        write: bool = True,
+        forked: bool = False,
+    ) -> Run:
+        """Run the suite to its end, at most two minutes; `forked` takes half the time, see warm.py."""
         if write:
             self.write()
         before = self._latest()
-        status, printed = self._pytest(self.command(*options, device=device), self.environ(real_torch=real_torch))
+        environment = self.environ(real_torch=real_torch)
+        status, printed = self._pytest(self.command(*options, device=device), environment, forked)
         latest = self._latest()
         return self.look(status, printed, latest if latest != before else None)
 
-    def _pytest(self, command: list[str], environment: dict[str, str]) -> tuple[int, str]:
-        """Exit status and output of a command that begins with `python -m pytest`, at most two minutes."""
-        if self.warm:
+    def _pytest(self, command: list[str], environment: dict[str, str], forked: bool) -> tuple[int, str]:
+        """Exit status and output of a command that begins with `python -m pytest`."""
+        if forked:
             status, printed = warm.run(self.project, command[3:], self.folder, environment, timeout=120)
         else:
             end = subprocess.run(
@@ -194,7 +200,7 @@ class Bench:
         verdict = base.load(trial / VERDICT, Verdict) if trial and (trial / VERDICT).exists() else None
         return Run(exit_status, output, trial, verdict)
 
-    def judge(self, trial: Path, *options: str) -> Run:
+    def judge(self, trial: Path, *options: str, forked: bool = False) -> Run:
         """Judge a trial again from its folder alone; the verdict goes to a file beside it."""
         answer = self.folder / f"judged-{trial.name}.json"
         answer.unlink(missing_ok=True)
@@ -202,7 +208,7 @@ class Bench:
             sys.executable, "-m", "pytest", str(self.project / "suites" / "gpu"), "--trial", str(trial),
             "--verdict", str(answer), "-p", "no:cacheprovider", *options,
         ]  # fmt: skip
-        status, printed = self._pytest(command, self.environ())
+        status, printed = self._pytest(command, self.environ(), forked)
         verdict = base.load(answer, Verdict) if answer.exists() else None
         return Run(status, printed, trial, verdict)
 

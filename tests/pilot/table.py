@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tests.pilot import faults_again
+from tests.pilot import faults_callable
 from tests.pilot import faults_copy
+from tests.pilot import faults_server
 from tests.pilot import faults_environment
 from tests.pilot import faults_hangup
 from tests.pilot import faults_formats
@@ -24,6 +26,8 @@ FAULTS: list[Fault] = [
     *faults_copy.FAULTS,
     *faults_again.FAULTS,
     *faults_formats.FAULTS,
+    *faults_server.FAULTS,
+    *faults_callable.FAULTS,
     *faults_hangup.FAULTS,
     *faults_environment.FAULTS,
 ]
@@ -37,6 +41,8 @@ TWINS: list[Twin] = [
     *faults_copy.TWINS,
     *faults_again.TWINS,
     *faults_formats.TWINS,
+    *faults_server.TWINS,
+    *faults_callable.TWINS,
     *faults_hangup.TWINS,
     *faults_environment.TWINS,
     *refusals.TWINS,

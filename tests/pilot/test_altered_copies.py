@@ -93,7 +93,7 @@ def test_a_copy_with_a_bit_turned_is_never_a_go(
     data = bytearray((copy / file).read_bytes())
     data[len(data) // 2] ^= 4
     (copy / file).write_bytes(data)
-    run = finished.judge(copy)
+    run = finished.judge(copy, forked=True)
     assert run.exit_status in (4, 10, 11, 12), run.output
     assert run.verdict is None or run.verdict.decision != "go"
     assert "Traceback" not in run.output
@@ -180,7 +180,7 @@ def test_evidence_of_another_trial_is_nobodys_evidence(
 
 
 def _is_found(finished: Bench, copy: Path, words: str) -> None:
-    run = finished.judge(copy)
+    run = finished.judge(copy, forked=True)
     assert (run.decided.decision, run.exit_status) == ("fix", 10), run.output
     assert run.decided.first_error is not None
     assert run.decided.first_error.check == SUMS_AGREE

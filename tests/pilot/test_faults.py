@@ -24,22 +24,16 @@ from tests.pilot.table import TESTED_APART
 from tests.pilot.table import TWINS
 
 Record = Callable[[str, object], None]
-#: for the faults: without plugins that say nothing about them and take a tenth of each run. The twins run with them
+#: plugins that say nothing about a fault, and take a tenth of each run; the twins run with them, and each is a
+#: process of its own, as a renter's is
 LEAN = ("-p", "no:html", "-p", "no:metadata", "-p", "no:hypothesispytest", "-p", "no:anyio")
 
 
-@pytest.fixture
-def warm(bench: Bench) -> Bench:
-    """A bench that forks its pilots; each twin starts its own, as a renter does."""
-    bench.warm = True
-    return bench
-
-
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_fault_is_caught(fault: Fault, warm: Bench, record_property: Record) -> None:
+def test_a_fault_is_caught(fault: Fault, bench: Bench, record_property: Record) -> None:
     record_property(FAULT, fault.name)
-    fault.change(warm)
-    run = warm.run(*LEAN, device=fault.device)
+    fault.change(bench)
+    run = bench.run(*LEAN, device=fault.device, forked=True)
     verdict = run.decided
     assert verdict.first_error is not None, run.output
     assert (verdict.first_error.check, verdict.decision) == (fault.first_error, fault.decision), run.output
@@ -55,7 +49,7 @@ def test_a_fault_is_caught(fault: Fault, warm: Bench, record_property: Record) -
     assert set(fault.documents) <= named(verdict)
     assert_it_is_told_well(run)
     if fault.look:
-        fault.look(warm, run)
+        fault.look(bench, run)
 
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
@@ -73,18 +67,18 @@ def test_a_healthy_twin_is_not_caught(twin: Twin, bench: Bench, record_property:
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.name)
-def test_a_wrong_configuration_is_refused(refusal: Refusal, warm: Bench, record_property: Record) -> None:
+def test_a_wrong_configuration_is_refused(refusal: Refusal, bench: Bench, record_property: Record) -> None:
     """Before anything runs; the answer names the file, the place in it, what was found and what was wanted."""
     record_property(FAULT, refusal.name)
-    refusal.change(warm)
-    run = warm.run(*LEAN)
+    refusal.change(bench)
+    run = bench.run(*LEAN, forked=True)
     assert run.exit_status == pytest.ExitCode.USAGE_ERROR, run.output
-    assert warm.trials() == []
-    assert not warm.copies.exists()
+    assert bench.trials() == []
+    assert not bench.copies.exists()
     answer = next(line for line in run.output.splitlines() if line.startswith("ERROR"))
     where, _, rest = answer.partition(": found ")
     found, _, wanted = rest.partition("; wanted ")
-    assert where.endswith(f"{warm.folder / refusal.file}" + (f": {refusal.place}" if refusal.place else ""))
+    assert where.endswith(f"{bench.folder / refusal.file}" + (f": {refusal.place}" if refusal.place else ""))
     assert refusal.found in found
     assert refusal.wanted in wanted
     assert refusal.hides is None or refusal.hides not in run.output

@@ -22,11 +22,11 @@ SCRIPT = Path(zygote.__file__)
 #: read by the interpreter or the loader when a process starts: what was forked has those of its zygote
 AT_START = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "HOME", "MALLOC_", "GLIBC_", "PATH")
 #: kept ready in one process of the tests
-MOST = 3
+MOST = 4
 
 
 class Zygote:
-    """One process that forks pilots, with `environment` and the suite in `project`."""
+    """One process that forks pilots, begun with `environment`, for the suite in `project`."""
 
     def __init__(self, project: Path, environment: dict[str, str]) -> None:
         self.channel, its_end = socket.socketpair()
@@ -39,7 +39,9 @@ class Zygote:
                 pass_fds=[its_end.fileno()],
             )
 
-    def run(self, arguments: list[str], folder: Path, environment: dict[str, str], timeout: float) -> tuple[int, bytes]:
+    def run(
+        self, arguments: list[str], folder: Path, environment: dict[str, str], timeout: float
+    ) -> tuple[int, bytes]:
         """`python -m pytest ARGUMENTS` to its end: exit status as subprocess has it, and what it printed."""
         output, its_output = os.pipe()
         request = {"arguments": arguments, "folder": str(folder), "environment": environment}
@@ -79,7 +81,7 @@ def run(
     """
     begun = {name: value for name, value in environment.items() if name.startswith(AT_START)}
     key = (project, *sorted(begun.items()))
-    ready = _READY.pop(key, None) or Zygote(project, environment)
+    ready = _READY.pop(key, None) or Zygote(project, begun)
     _READY[key] = ready  # the newest one last
     while len(_READY) > MOST:
         _READY.pop(next(iter(_READY))).end()

@@ -29,7 +29,17 @@ from typing import Any
 
 LIBRARIES = ("pytest", "pydantic", "psutil", "filelock", "jinja2", "execnet", "packaging.version")
 #: of the standard library, what pytest and plugins that happen to be installed import later
-STANDARD = ("asyncio", "concurrent.futures", "ctypes", "email.parser", "faulthandler", "html.parser", "pdb", "queue", "tomllib")
+STANDARD = (
+    "asyncio",
+    "concurrent.futures",
+    "ctypes",
+    "email.parser",
+    "faulthandler",
+    "html.parser",
+    "pdb",
+    "queue",
+    "tomllib",
+)
 EVIDENCE = ("models", "order", "parameters", "secrets", "sums", "trial")
 _SIZE = struct.Struct("!I")
 

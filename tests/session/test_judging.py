@@ -128,7 +128,7 @@ def test_a_folder_that_is_no_trial_any_more_is_a_usage_error(
 ) -> None:
     spoil(trial)
     before = commands.contents(trial)
-    run = bench.judge(trial)
+    run = bench.judge(trial, forked=True)
     assert (run.verdict, run.exit_status) == (None, 4), run.output
     assert words in " ".join(run.output.split())
     assert "Traceback" not in run.output
@@ -198,7 +198,7 @@ def test_spoilt_evidence_is_no_go_even_where_the_sums_were_made_to_agree(
 ) -> None:
     spoil(trial)
     seal(trial)
-    run = bench.judge(trial)
+    run = bench.judge(trial, forked=True)
     assert run.status(check) == status, run.output
     # evidence that is not there leaves checks unreached that had passed when the copy was judged: it was altered
     fix = status in ("failed", "not_reached")

@@ -32,7 +32,7 @@ def carried(run: Run) -> dict[str, str]:
 def failed(bench: Bench, behaviour: str = "exits 1") -> Path:
     """A trial whose application went wrong; afterwards it is mended."""
     (bench.folder / "behaviour").write_text(behaviour)
-    run = bench.run(device="cuda")
+    run = bench.run(device="cuda", forked=True)
     assert (run.decided.decision, run.exit_status) == ("fix", 10), run.output
     assert run.trial
     mend(bench)
@@ -260,7 +260,7 @@ def test_a_passed_trial_that_is_continued_runs_what_nothing_was_carried_for(benc
 def only_the_copy_failed(bench: Bench) -> None:
     """A trial whose application did well; afterwards the copy has a place."""
     mend(bench)
-    run = bench.run("--copy-to", str(bench.folder / "absent" / "place"), device="cuda")
+    run = bench.run("--copy-to", str(bench.folder / "absent" / "place"), device="cuda", forked=True)
     assert (run.decided.decision, run.status("results.expected_category")) == ("fix", "passed"), run.output
 
 
