@@ -14,14 +14,23 @@ LINES = b'{"id": "a"}\n{"id": "b"}\n{"id": "c"}\n'
 #: name, format, what stands in the file, after how many lines it is cut, what is left, what is said
 LEFT = [
     ("cut back and torn", "jsonl", LINES, 2, b'{"id": "a"}\n{"id"', "cut in the middle of line 2"),
-    ("all that there is", "jsonl", LINES, 9, b'{"id": "a"}\n{"id": "b"}\n{"id"', "cut in the middle of line 3"),
+    (
+        "all that there is",
+        "jsonl",
+        LINES,
+        9,
+        b'{"id": "a"}\n{"id": "b"}\n{"id"',
+        "cut in the middle of line 3",
+    ),
     ("torn by the kill itself", "jsonl", LINES[:-4], 2, LINES[:-4], "it ended in the middle of a line"),
     ("a header and a row", "csv", b"id,label\r\na,x\r\nb,y\r\n", 3, b"id,label\r\na,x\r\nb", "line 3"),
     ("nothing yet", "tsv", b"", 3, b"", "line 0"),
 ]
 
 
-@pytest.mark.parametrize(("name", "format", "held", "enough", "left", "said"), LEFT, ids=[one[0] for one in LEFT])
+@pytest.mark.parametrize(
+    ("name", "format", "held", "enough", "left", "said"), LEFT, ids=[one[0] for one in LEFT]
+)
 def test_the_results_are_left_in_the_middle_of_a_line(
     name: str, format: str, held: bytes, enough: int, left: bytes, said: str, tmp_path: Path
 ) -> None:

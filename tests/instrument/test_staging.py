@@ -24,7 +24,13 @@ def given(tmp_path: Path) -> Documents:
         data = file.encode()
         (folder / file).write_bytes(data)
         entries.append(
-            {"id": f"doc-{number}", "file": file, "sha256": sums.of_bytes(data), "bytes": len(data), "valid": True}
+            {
+                "id": f"doc-{number}",
+                "file": file,
+                "sha256": sums.of_bytes(data),
+                "bytes": len(data),
+                "valid": True,
+            }
         )
     (folder / "manifest.json").write_text(json.dumps({"documents": entries}))
     return documents.observe(folder / "manifest.json")
@@ -82,7 +88,9 @@ def test_some_of_the_documents_are_given_alone(given: Documents, tmp_path: Path)
 
 
 def test_the_manifest_takes_no_name_that_a_document_has(given: Documents, tmp_path: Path) -> None:
-    files = [given.files[0].model_copy(update={"file": name}) for name in ("MANIFEST.json", "manifest-1.json")]
+    files = [
+        given.files[0].model_copy(update={"file": name}) for name in ("MANIFEST.json", "manifest-1.json")
+    ]
     taken = given.model_copy(update={"files": files, "entries": []})
     assert staging.as_given(tmp_path, taken).manifest.name == "manifest-2.json"
 

@@ -245,7 +245,7 @@ def hangs(handler, _):
 @behaviour
 def ends_after(handler, category):
     """Answers, and takes no further question."""
-    handler.server.socket.close()
+    handler.server.socket.shutdown(socket.SHUT_RDWR)  # close alone waits for whoever polls it
     handler.close_connection = True
     healthy(handler, category)
     handler.connection.shutdown(socket.SHUT_RDWR)

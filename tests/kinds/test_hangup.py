@@ -36,8 +36,8 @@ while not os.path.exists("../report.json"):
     time.sleep(0.005)
 """
 PRINTS = WORKS + "print('the last word', flush=True)\n"
-#: as torchrun does: a handler of its own, which ends it
-HANDLES = "import signal, sys\nsignal.signal(signal.SIGHUP, lambda *_: sys.exit(3))\n" + WORKS
+#: as torchrun does: a handler of its own, which ends it; at once, for the kernel's SIGHUP follows upon the shell's
+HANDLES = "import os, signal\nsignal.signal(signal.SIGHUP, lambda *_: os._exit(3))\n" + WORKS
 FORGETS = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + WORKS
 FOR_EVER = """
 import os, time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -65,10 +66,8 @@ def parameters(**other: Any) -> Parameters:
 def said(check: Callable[..., object], *evidence: Any) -> Claim:
     """The one claim of a check."""
     claims: list[Claim] = []
-    try:
+    with contextlib.suppress(ClaimFailed):
         check(*evidence, Claims(claims))
-    except ClaimFailed as failure:
-        assert claims[-1].found in str(failure)
     assert len(claims) == 1
     return claims[0]
 
@@ -344,7 +343,7 @@ def test_a_model_on_the_card_is_not(name: str) -> None:
     [
         (run(returncode=1, stderr=OOM, batch_size=1), "reconfigure", "a card with more memory"),
         (run(returncode=1, stderr=OOM), "fix", "application.batch_size"),
-        (run(ended="no_progress", returncode=None, oom_kills=1, batch_size=1), "reconfigure", "a machine with more memory"),
+        (run(returncode=137, oom_kills=1, batch_size=1), "reconfigure", "a machine with more memory"),
         (run(returncode=1, stderr="ValueError"), None, None),
     ],
 )  # fmt: skip

@@ -224,6 +224,7 @@ class Bench:
     def pretend_cards(self, *names: str) -> None:
         """A machine with these cards: a driver library, NVML and torch that say so."""
         self.environment["STUB_CARDS"] = ",".join(names)
+        self.environment["STUB_MACHINE"] = str(self.folder)
         self.environment["LD_LIBRARY_PATH"] = str(_driver_library())
         self.environment["PYTHONPATH"] = f"{STUBS}{os.pathsep}{STUBS / 'nvml'}"
 
@@ -238,10 +239,8 @@ def _driver_library() -> Path:
     import tempfile
 
     folder = Path(tempfile.mkdtemp(prefix="gpu-pilot-stub-"))
-    for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
-        subprocess.run(
-            ["cc", "-shared", "-fPIC", "-o", str(folder / name), str(STUBS / "libcuda.c")], check=True
-        )
+    for source, name in (("libcuda.c", "libcuda.so.1"), ("libnvidia_ml.c", "libnvidia-ml.so.1")):
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(folder / name), str(STUBS / source)], check=True)
     return folder
 
 

@@ -95,6 +95,11 @@ def cards(*names: str) -> Change:
     return lambda bench: bench.pretend_cards(*names)
 
 
+def stub(**variables: str) -> Change:
+    """How the pretended machine behaves: STUB_OWN_MIB and the others that tests/stubs knows."""
+    return lambda bench: bench.environment.update(variables)
+
+
 def raw(name: str, data: bytes) -> Change:
     """These bytes in place of a file of the renter's folder."""
     return lambda bench: bench.raw.update({name: data})

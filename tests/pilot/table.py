@@ -11,6 +11,7 @@ from tests.pilot import faults_hangup
 from tests.pilot import faults_formats
 from tests.pilot import faults_inputs
 from tests.pilot import faults_machine
+from tests.pilot import faults_memory
 from tests.pilot import faults_process
 from tests.pilot import faults_results
 from tests.pilot import refusals
@@ -26,6 +27,7 @@ FAULTS: list[Fault] = [
     *faults_copy.FAULTS,
     *faults_again.FAULTS,
     *faults_formats.FAULTS,
+    *faults_memory.FAULTS,
     *faults_server.FAULTS,
     *faults_callable.FAULTS,
     *faults_hangup.FAULTS,
@@ -41,6 +43,7 @@ TWINS: list[Twin] = [
     *faults_copy.TWINS,
     *faults_again.TWINS,
     *faults_formats.TWINS,
+    *faults_memory.TWINS,
     *faults_server.TWINS,
     *faults_callable.TWINS,
     *faults_hangup.TWINS,

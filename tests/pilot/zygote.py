@@ -95,7 +95,7 @@ def serve(channel: socket.socket) -> tuple[dict[str, Any], int]:
 
 
 def settle(request: dict[str, Any], words: list[str], files: list[int]) -> None:
-    """Be a new process with these streams, folder, environment and words: the interpreter, -c or -m, what to run, more."""
+    """Be a new process with these streams, folder and environment; `words` are interpreter, -c or -m, what, and more."""
     for number, file in enumerate(files):
         os.dup2(file, number)
     for file in {*files} - {0, 1, 2}:
@@ -114,7 +114,7 @@ def settle(request: dict[str, Any], words: list[str], files: list[int]) -> None:
 class Spare:
     """A child that has done nothing yet, and becomes the copy's reader when that is to be started."""
 
-    def __init__(self) -> None:
+    def __init__(self, output: int) -> None:
         self._channel, its_end = socket.socketpair()
         self.pid = os.fork()
         if self.pid:
@@ -122,6 +122,7 @@ class Spare:
             atexit.register(self._end)
             return
         self._channel.close()
+        os.close(output)  # whoever waits for the end of the pilot's output does not wait for this process
         try:
             request, files = receive(its_end, 3)
         except Ended:
@@ -150,7 +151,7 @@ def start_by_forking(spare: Spare) -> None:
             if not (unused and args[1:2] == ["-c"] and "pytest.main" in args[2]):
                 super()._execute_child(args, *rest)  # type: ignore[misc]
                 return
-            _, _, _, _, folder, environment, _, _, _, stdin, own_stdin, own_stdout, stdout, *_ = rest
+            _, _, _, _, folder, environment, _, _, _, stdin, _, _, stdout, *_ = rest
             unused.pop().become(args, os.fspath(folder), environment, [stdin, stdout, stdout])
             self.pid, self._child_created = spare.pid, True
             os.close(stdin)
@@ -170,7 +171,7 @@ def main() -> None:
         request, output = serve(channel)
     except Ended:
         return
-    spare = Spare()
+    spare = Spare(output)
     settle(request, [sys.executable, "-m", "pytest", *request["arguments"]], [0, output, output])
     sys.path[0] = os.getcwd()
     start_by_forking(spare)
