@@ -19,12 +19,14 @@ from fixtures.copy import sync
 from fixtures.copy import transfer
 from fixtures.copy import worth_copying
 from fixtures.evidence import account
+from fixtures.evidence import hangups
 from fixtures.evidence import sums
 from fixtures.evidence.base import InputError
 from fixtures.evidence.base import load
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Copy
 from fixtures.evidence.models import Documents
+from fixtures.evidence.models import Hangup
 from fixtures.evidence.trial import CHECKS
 from fixtures.evidence.trial import LATEST
 from fixtures.evidence.trial import LOCKS
@@ -80,6 +82,8 @@ def advisories(trial: Trial) -> list[str]:
     if trial.record.scope == "rehearsal":
         said.append("a rehearsal asks nothing about the number and the model of the cards")
     said += [f"not examined: {what}" for what in _not_asked(trial)]
+    if (hung := trial.find("hangup", Hangup)) and hung.prefix is None:
+        said.append(hangups.advice(hung))
     said.append("twelve documents verify a procedure; they do not predict a campaign")
     return said
 

@@ -6,11 +6,16 @@ import json
 import os
 import sys
 import textwrap
+import time
+from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from fixtures import processes
+from fixtures import supervisor
 from tests.instrument.making import alive
 from tests.instrument.making import NEVER
 from tests.instrument.making import pid_in
@@ -172,19 +177,38 @@ def test_no_bytecode_appears_in_the_folder_that_is_watched(
 
 
 def test_a_process_that_is_about_to_become_another_does_not_count_its_parents_memory_again(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = """
-        import os, time
-        held = bytearray(150 << 20)
-        for n in range(30):
-            if os.fork() == 0:
-                time.sleep(0.02)
-                os.execv("/bin/true", ["true"])
-            os.wait()
-    """
-    report = run(python(tmp_path, textwrap.dedent(code), interval_s=0.01))
-    assert 150 << 20 <= report["memory"]["peak_resident_bytes"] < 290 << 20
+    """Between fork and exec it is its parent once more; a worker that stays so is seen again."""
+    watch = supervisor.Watch(asdict(request(tmp_path, "program")))
+    watch.child, watch.begun = SimpleNamespace(pid=10), time.monotonic()  # type: ignore[assignment]
+    programs = {10: ["program"], 11: ["program"], 12: ["other"]}
+    there = [processes.Process(pid, 10 if pid > 10 else 1, 1.0, 0.0, 100, False) for pid in programs]
+    monkeypatch.setattr(watch.tree, "look", lambda: there)
+    monkeypatch.setattr(processes, "command", lambda pid: programs.get(pid, []))
+    monkeypatch.setattr(processes, "program", lambda pid: None)
+    monkeypatch.setattr(processes, "largest_resident", lambda pid: 100)
+    counted = []
+    for _ in range(2):
+        watch._look(time.monotonic())
+        counted.append(watch._resident)
+    assert counted == [200, 300]
+
+
+def test_where_memory_becomes_short_shared_pages_are_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = supervisor.Watch(asdict(request(tmp_path, "program")))
+    there = [processes.Process(pid, 1, 1.0, 0.0, 400, False) for pid in (1, 2)]
+    monkeypatch.setattr(processes, "proportional", lambda pid: 250)
+    watch.limit = 1600 + 1
+    assert watch._without_shared(800, there, 0.0) == 800  # half of it is not short
+    watch.limit = 1600
+    assert watch._without_shared(800, there[:1], 0.0) == 800  # nobody to share with
+    assert watch._without_shared(800, there, 0.0) == 500
+    monkeypatch.setattr(processes, "proportional", lambda pid: 0)
+    assert watch._without_shared(1600, there, supervisor.SHARED_S - 1) == 1000  # not asked again so soon
+    assert watch._without_shared(800, there, supervisor.SHARED_S) == 800  # cannot be read
 
 
 def test_workers_that_were_forked_and_stay_count(tmp_path: Path) -> None:

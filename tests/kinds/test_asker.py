@@ -309,6 +309,19 @@ def test_a_port_that_somebody_else_took_first_is_not_asked(
     assert first.lines("log") == []
 
 
+def test_a_free_port_is_none_that_somebody_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        socket.create_server((servers.LOOPBACK, 0)) as first,
+        socket.create_server((servers.LOOPBACK, 0)) as second,
+    ):
+        taken = [first.getsockname()[1], second.getsockname()[1]]
+        monkeypatch.setattr("random.sample", lambda *_: taken)
+        found = servers.free_port()
+    assert found not in taken
+    with socket.create_server((servers.LOOPBACK, found)):
+        pass
+
+
 def _listening(pid: int) -> int | None:
     with contextlib.suppress(psutil.Error):
         for held in psutil.Process(pid).net_connections("tcp"):

@@ -49,22 +49,23 @@ class Zygote:
             zygote.send(self.channel, request, [its_output])
         finally:
             os.close(its_output)
+        printed, limit, in_time = [], time.monotonic() + timeout, True
         with open(output, "rb", buffering=0) as stream:
             pid, _ = zygote.receive(self.channel, 0)
-            printed, limit = [], time.monotonic() + timeout
-            while True:
-                if not select.select([stream], [], [], max(0.0, limit - time.monotonic()))[0]:
-                    os.kill(pid, signal.SIGKILL)
-                    self.end()
-                    raise subprocess.TimeoutExpired(["pytest", *arguments], timeout, b"".join(printed))
+            while in_time := bool(select.select([stream], [], [], max(0.0, limit - time.monotonic()))[0]):
                 if not (data := stream.read(1 << 16)):
                     break
                 printed.append(data)
-        status, _ = zygote.receive(self.channel, 0)
+            if not in_time:
+                os.kill(pid, signal.SIGKILL)
+            status, _ = zygote.receive(self.channel, 0)
+        if not in_time:
+            raise subprocess.TimeoutExpired(["pytest", *arguments], timeout, b"".join(printed))
         return os.waitstatus_to_exitcode(status), b"".join(printed)
 
     def end(self) -> None:
         self.channel.close()
+        self._process.kill()
         self._process.wait()
 
 
@@ -85,11 +86,7 @@ def run(
     _READY[key] = ready  # the newest one last
     while len(_READY) > MOST:
         _READY.pop(next(iter(_READY))).end()
-    try:
-        return ready.run(arguments, folder, environment, timeout)
-    except BaseException:
-        _READY.pop(key)
-        raise
+    return ready.run(arguments, folder, environment, timeout)
 
 
 @atexit.register
