@@ -33,7 +33,7 @@ from plugins.verdict_file import Verdict
 EXIT_STATUS: dict[Decision, int] = {"go": 0, "fix": 10, "reconfigure": 11, "undecided": 12}
 
 #: what must have passed, on this machine, before anybody launches anything
-NEEDED: tuple[Criterion, ...] = ("launch", "inputs", "results", "failures", "end of trial")
+NEEDED: tuple[Criterion, ...] = ("launch", "inputs", "results", "failures", "memory", "end of trial")
 
 #: worst first: the status of a criterion is the worst of its checks
 _WORST: tuple[Status, ...] = ("failed", "broken", "not_reached", "not_run", "passed")

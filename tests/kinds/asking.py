@@ -77,7 +77,10 @@ class Table:
 
     def environ(self) -> dict[str, str]:
         # a proxy that takes no connection: whoever asks it gets no answer
-        proxy = {f"{scheme}_proxy": "http://127.0.0.1:9" for scheme in ("http", "all")}
+        proxy = {f"{scheme}_proxy": "http://127.0.0.1:9" for scheme in ("http", "all")} | {
+            "no_proxy": "",
+            "NO_PROXY": "",
+        }
         return {**os.environ, **proxy, "GPU_PILOT_TOLD": str(self.folder / "told.jsonl"), **self.environment}
 
     def run(self) -> Asked:

@@ -16,7 +16,8 @@ from tests.pilot.bench import Run
 
 #: added to a suite's conftest.py: at its end each process of pytest tells what it is; the copy's reader too
 TELLS = """
-import gc as _gc, json as _json, os as _os, re as _re, signal as _signal, sys as _sys, threading as _threading, warnings as _warnings
+import gc as _gc, json as _json, os as _os, re as _re, signal as _signal
+import sys as _sys, threading as _threading, warnings as _warnings
 
 def _link(descriptor):
     try:
@@ -33,8 +34,10 @@ def pytest_unconfigure():
         "environment": dict(_os.environ),
         "signals": [repr(_signal.getsignal(one)) for one in sorted(_signal.valid_signals())],
         "files": sorted(_re.sub(r"\\d+", "", link) for link in map(_link, _os.listdir("/proc/self/fd")) if link),
-        "streams": [(one.name, one.encoding, one.errors, one.isatty()) for one in (_sys.__stdin__, _sys.__stdout__, _sys.__stderr__)],
-        "process": (_os.getpgrp(), _os.getsid(0), _os.umask(0o22), _gc.isenabled(), _gc.get_threshold(), _threading.active_count()),
+        "streams": [(one.name, one.encoding, one.errors, one.isatty())
+                    for one in (_sys.__stdin__, _sys.__stdout__, _sys.__stderr__)],
+        "process": (_os.getpgrp(), _os.getsid(0), _os.umask(0o22), _threading.active_count()),
+        "memory": (_gc.isenabled(), _gc.get_threshold()),
         "warnings": _warnings.filters,
         "ours": ours,
     }

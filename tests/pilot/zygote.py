@@ -95,7 +95,7 @@ def serve(channel: socket.socket) -> tuple[dict[str, Any], int]:
 
 
 def settle(request: dict[str, Any], words: list[str], files: list[int]) -> None:
-    """Be a new process with these streams, folder and environment; `words` are interpreter, -c or -m, what, and more."""
+    """Be a new process with these streams, folder and environment; `words` are Python, -c or -m, what, and more."""
     for number, file in enumerate(files):
         os.dup2(file, number)
     for file in {*files} - {0, 1, 2}:
