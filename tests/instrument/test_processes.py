@@ -74,7 +74,7 @@ def test_descendants_at_any_depth_are_seen_and_others_are_not(proc: Proc) -> Non
 def test_what_a_process_is_called_does_not_matter(proc: Proc) -> None:
     proc.add(201, ROOT, name="a) S 1 (b) R")
     (process,) = processes.Tree(ROOT, str(proc.folder)).look()
-    assert process == processes.Process(201, ROOT, 7.0, 3.0, 3 * PAGE, False)
+    assert process == processes.Process(201, ROOT, 7.0, 3.0, 3 * PAGE, False, b"(a) S 1 (b) R 0")
 
 
 def test_an_orphan_stays_in_the_tree_whoever_gets_it(proc: Proc) -> None:

@@ -180,7 +180,7 @@ def test_a_process_that_is_about_to_become_another_does_not_count_its_parents_me
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between fork and exec it is its parent once more; a worker that stays so is seen again."""
-    watch = supervisor.Watch(asdict(request(tmp_path, "program")))
+    watch = supervisor.Watch({**asdict(request(tmp_path, "program")), "wakeup": 0})
     watch.child, watch.begun = SimpleNamespace(pid=10), time.monotonic()  # type: ignore[assignment]
     programs = {10: ["program"], 11: ["program"], 12: ["other"]}
     there = [processes.Process(pid, 10 if pid > 10 else 1, 1.0, 0.0, 100, False) for pid in programs]
@@ -198,7 +198,7 @@ def test_a_process_that_is_about_to_become_another_does_not_count_its_parents_me
 def test_where_memory_becomes_short_shared_pages_are_counted_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = supervisor.Watch(asdict(request(tmp_path, "program")))
+    watch = supervisor.Watch({**asdict(request(tmp_path, "program")), "wakeup": 0})
     there = [processes.Process(pid, 1, 1.0, 0.0, 400, False) for pid in (1, 2)]
     monkeypatch.setattr(processes, "proportional", lambda pid: 250)
     watch.limit = 1600 + 1

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from http.server import BaseHTTPRequestHandler
@@ -65,6 +66,10 @@ FAULTS = {
 }
 
 if __name__ == "__main__":
+    if BEHAVIOUR == "leaves_a_child":
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"], start_new_session=True)
+    if BEHAVIOUR == "writes_beside":
+        open(sys.argv[3], "x").close()
     if BEHAVIOUR == "dies_at_start":
         sys.exit("error: no free memory on the card")
     ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()

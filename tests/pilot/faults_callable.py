@@ -50,6 +50,10 @@ def _streams_apart(bench: Bench, run: Run) -> None:
     assert ran.stdout.head.count("doc-01") >= 2
 
 
+def _beside(bench: Bench) -> None:
+    calls("writes_beside", environment={"BESIDE": str(bench.documents / "cache.bin")})(bench)
+
+
 FAULTS = [
     Fault("a-function-answers-nothing", calls("answers_nothing_for_5"), "results.allowed_category",
         ("doc-05: None",), ("doc-05",), twin="a-function"),
@@ -63,6 +67,14 @@ FAULTS = [
         ("doc-12",), twin="a-function-of-bytes"),
     Fault("a-function-hangs", all_of(limits(no_progress_s=1.5, batch_size=1), calls("hangs_at_5")), ENDED,
         ("ended because nothing moved any more",), twin="a-function", look=_four_are_kept),
+    Fault("a-function-computes-for-ever",
+        all_of(limits(deadline_s=2.5, batch_size=1), calls("computes_for_ever")), ENDED, ("ended by the deadline",),
+        twin="a-function", look=_four_are_kept),
+    Fault("a-function-leaves-a-child", calls("leaves_a_child"), "results.nothing_left_behind", ("time.sleep(120)",),
+        twin="a-function-that-prints"),
+    Fault("a-function-writes-beside", _beside, "results.nothing_beside", ("cache.bin appeared",), twin="a-function"),
+    Fault("a-function-computes-on-the-cpu", all_of(cards(ORDERED), calls("on_the_cpu")), "results.device_used",
+        ("it states cpu",), device="cuda", twin="a-class-that-is-told-its-device"),
     Fault("no-such-module", calls("nowhere:classify"), ENDED, ("nowhere",), twin="a-function"),
     Fault("no-such-function", calls("clasify"), ENDED, ("clasify", "classify"), twin="a-function"),
     Fault("a-function-out-of-memory-with-one-at-a-time",

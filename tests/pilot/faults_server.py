@@ -41,6 +41,11 @@ def _the_rest_goes_on(bench: Bench, run: Run) -> None:
     assert {"doc-04", "doc-06", "doc-11"} <= set(run.decided.documents.accepted)
 
 
+def _beside(bench: Bench) -> None:
+    serves("writes_beside")(bench)
+    bench.parameters["application"]["command"].append(str(bench.documents / "cache.bin"))
+
+
 FAULTS = [
     Fault("a-server-fails-at-one", serves("fails"), CRASH, ("doc-05", "HTTP 500", "CUDA out of memory"), ("doc-05",),
         others=(ACCEPTED,), twin="a-server", look=_the_rest_goes_on),
@@ -54,6 +59,9 @@ FAULTS = [
         look=_the_rest_goes_on),
     Fault("a-server-mumbles", serves("mumbles"), ACCEPTED, ("the answer is no category", "I think that"), ("doc-05",),
         twin="a-server"),
+    Fault("a-server-leaves-a-child", serves("leaves_a_child"), "results.nothing_left_behind", ("time.sleep(120)",),
+        twin="a-server"),
+    Fault("a-server-writes-beside", _beside, "results.nothing_beside", ("cache.bin appeared",), twin="a-server"),
     Fault("a-server-is-never-ready", serves("never_ready", ready_s=1), ENDED, ("ready", "503"), twin="a-server"),
     Fault("a-server-dies-at-its-start", serves("dies_at_start"), ENDED, ("exit 1",), twin="a-server"),
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import subprocess
 import sys
 import time
 
@@ -109,6 +110,29 @@ class Remembers:
         number = number_of(text)
         follows, self.before = number == self.before + 1, number
         return CATEGORIES[number % 5] if follows else "invoice"
+
+
+def leaves_a_child(text):
+    if number_of(text) == 5:
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"], start_new_session=True)
+    return classify(text)
+
+
+def writes_beside(text):
+    """A cache that belongs into no folder of documents."""
+    with open(os.environ["BESIDE"], "a", encoding="utf-8") as stream:
+        stream.write(text[:10])
+    return classify(text)
+
+
+def computes_for_ever(text):
+    while number_of(text) == 5:
+        pass
+    return classify(text)
+
+
+def on_the_cpu(text):
+    return {"category": classify(text), "device": "cpu"}
 
 
 def prints_and_forks(text):
