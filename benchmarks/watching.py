@@ -26,14 +26,14 @@ sys.path.insert(0, str(ROOT))
 
 from fixtures import watch  # noqa: E402
 
-#: a few seconds of work that neither allocates much nor calls the system
+#: some work that neither allocates much nor calls the system
 WORK = """
 import json, time
 begun, used = time.perf_counter(), time.process_time()
 total = 0
-for number in range(12_000_000):
+for number in range(4_000_000):
     total = (total * 31 + number) % 1_000_003
-print(json.dumps({"clock": time.perf_counter() - begun, "cpu": time.process_time() - used}))
+print(json.dumps({"clock": time.perf_counter() - begun, "CPU time": time.process_time() - used}))
 """
 SLEEP = "import time; time.sleep(10)"
 MANY = """
@@ -50,7 +50,7 @@ with open("results.jsonl", "w") as stream:
 """
 TREES: dict[str, tuple[str, dict[str, int]]] = {
     "one process that waits": (SLEEP, {}),
-    "one process that computes": (WORK.replace("12_000_000", "60_000_000"), {}),
+    "one process that computes": (WORK.replace("4_000_000", "60_000_000"), {}),
     "33 processes": (MANY, {}),
     "a result every 10 ms": (WRITES, {}),
     "the same, to be stopped at a line": (WRITES, {"stop_after": 10**9}),
@@ -124,7 +124,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 11
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 25
     print(
         f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {len(os.listdir('/proc'))} entries in /proc\n"
     )
@@ -132,21 +132,21 @@ def main() -> None:
     for name, (code, more) in TREES.items():
         share, seconds = share_of_a_core(code, more)
         print(f"  {name:<36}{share:6.2f} %   over {seconds:.1f} s")
-    differences: dict[str, list[float]] = {"clock": [], "cpu": []}
-    plain: dict[str, list[float]] = {"clock": [], "cpu": []}
+    seconds: dict[str, list[tuple[float, float]]] = {"clock": [], "CPU time": []}
     for number in range(rounds):
         order = (alone, watched) if number % 2 == 0 else (watched, alone)
         taken = {run: in_a_new_folder(run) for run in order}
-        for figure, found in differences.items():
-            found.append(taken[watched][figure] - taken[alone][figure])
-            plain[figure].append(taken[alone][figure])
+        for figure, pairs in seconds.items():
+            pairs.append((taken[alone][figure], taken[watched][figure]))
     print(f"\nthe same work alone and watched, {rounds} pairs; the median of the differences within a pair:")
-    for figure, found in differences.items():
-        middle, base = statistics.median(found), statistics.median(plain[figure])
-        quarters = statistics.quantiles(found, n=4) if len(found) > 1 else [middle] * 3
+    for figure, pairs in seconds.items():
+        differences = [1000 * (with_it - without) for without, with_it in pairs]
+        low, middle, high = statistics.quantiles(differences, n=4)
+        base = 1000 * statistics.median(without for without, _ in pairs)
+        best = ", ".join(f"{1000 * min(column):.0f} ms" for column in zip(*pairs, strict=True))
         print(
-            f"  by its {figure:<6}{1000 * middle:+8.1f} ms of {base:.2f} s ({100 * middle / base:+.2f} %),"
-            f" the middle half from {1000 * quarters[0]:+.1f} to {1000 * quarters[2]:+.1f} ms"
+            f"  by its {figure:<9}{middle:+7.1f} ms of {base:.0f} ms ({100 * middle / base:+.2f} %), the middle half"
+            f" from {low:+.1f} to {high:+.1f} ms; at best {best}"
         )
 
 

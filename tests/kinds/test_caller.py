@@ -385,9 +385,9 @@ def test_every_document_crashing_leaves_a_record_for_each(tmp_path: Path) -> Non
 
 HARMLESS = {
     "a thread that leaves": "import threading; t = threading.Thread(target=sys.exit); t.start(); t.join()",
-    "a forked child that comes back": "import os; pid = os.fork(); text = text if pid else 'child'; pid and os.waitpid(pid, 0)",
-    "a forked child that raises": "import os; pid = os.fork(); pid or 1/0; assert os.waitpid(pid, 0)[1] == 1 << 8",
-    "a forked child that leaves": "import os; pid = os.fork(); pid or sys.exit(3); assert os.waitpid(pid, 0)[1] == 3 << 8",
+    "a forked child that comes back": "import os; p = os.fork(); text = text if p else 'child'; p and os.waitpid(p, 0)",
+    "a forked child that raises": "import os; p = os.fork(); p or 1/0; assert os.waitpid(p, 0)[1] == 1 << 8",
+    "a forked child that leaves": "import os; p = os.fork(); p or sys.exit(3); assert os.waitpid(p, 0)[1] == 3 << 8",
     "stdout replaced": "import io; sys.stdout = io.StringIO(); print('into nothing')",
     "stdout closed": "sys.stdout and sys.stdout.close(); sys.stdout = None",
     "much output": "print('x' * 200_000); sys.stderr.write('y' * 200_000)",
@@ -411,7 +411,9 @@ def test_what_it_prints_goes_where_the_applications_output_goes(tmp_path: Path) 
 
 
 def test_what_it_printed_for_earlier_documents_survives_a_crash(tmp_path: Path) -> None:
-    source = "import os\ndef call(text):\n  print(text, end=' ')\n  text == 'three' and os._exit(1)\n  return text"
+    source = (
+        "import os\ndef call(text):\n  print(text, end=' ')\n  text == 'three' and os._exit(1)\n  return text"
+    )
     ran = call(tmp_path, source)
     assert ran.out.split()[:2] == ["one", "two"]
 

@@ -65,6 +65,8 @@ class Bench:
     #: bytes that are written last, by their place below the folder; so that a manifest need not be JSON
     raw: dict[str, bytes] = field(default_factory=dict)
     mounts: list[Path] = field(default_factory=list)
+    #: options of every pilot that is made here; --once where nothing is asked of further runs of the application
+    always: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.documents.mkdir(parents=True)
@@ -154,7 +156,7 @@ class Bench:
         return [
             sys.executable, "-m", "pytest", str(self.project / "suites" / "gpu"), "--device", device,
             "--pilot", str(self.folder / "pilot.json"), "--order", str(self.folder / "order.json"),
-            "--reports", str(self.reports), "-p", "no:cacheprovider", *options,
+            "--reports", str(self.reports), "-p", "no:cacheprovider", *self.always, *options,
         ]  # fmt: skip
 
     def environ(self, *, real_torch: bool = False) -> dict[str, str]:
@@ -235,12 +237,16 @@ class Bench:
 
 @functools.cache
 def _driver_library() -> Path:
-    """Compiled once a process; `cc` is what a test machine has."""
-    import tempfile
-
-    folder = Path(tempfile.mkdtemp(prefix="gpu-pilot-stub-"))
-    for source, name in (("libcuda.c", "libcuda.so.1"), ("libnvidia_ml.c", "libnvidia-ml.so.1")):
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(folder / name), str(STUBS / source)], check=True)
+    """Compiled once for a version of the sources; `cc` is what a test machine has."""
+    sources = {"libcuda.so.1": STUBS / "libcuda.c", "libnvidia-ml.so.1": STUBS / "libnvidia_ml.c"}
+    digest = sums.of_bytes(b"".join(source.read_bytes() for source in sources.values()))
+    folder = BYTECODE.with_name("stubs") / digest[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, source in sources.items():
+        if not (folder / name).exists():
+            making = folder / f"{name}.{os.getpid()}"  # other workers may be doing the same
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", str(making), str(source)], check=True)
+            making.replace(folder / name)
     return folder
 
 

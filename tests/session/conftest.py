@@ -19,10 +19,14 @@ _PARTS = ("conftest.py", "pyproject.toml", "fixtures", "plugins", "suites", "con
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    """A renter's folder on a machine that has the card it ordered, so that `go` is within reach of every run."""
+    """A renter's folder on a machine that has the card it ordered, so that `go` is within reach of every run.
+
+    Its application runs once; tests that are about all runs set `always` to ().
+    """
     made = Bench(tmp_path / "renter")
     made.environment[processes.MARK] = uuid.uuid4().hex
     made.pretend_cards("NVIDIA H200")
+    made.always = ("--once",)
     yield made
     processes.end_all(made)
 
