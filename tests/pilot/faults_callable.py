@@ -16,6 +16,10 @@ from tests.pilot.entries import Fault
 from tests.pilot.entries import limits
 from tests.pilot.entries import ORDERED
 from tests.pilot.entries import Twin
+from tests.pilot.faults_environment import ACCESS
+from tests.pilot.faults_environment import access
+from tests.pilot.faults_environment import HIDDEN
+from tests.pilot.faults_environment import is_nowhere
 
 CRASH, ENDED, ACCEPTED = "results.no_crash", "results.ended_by_itself", "failures.valid_accepted"
 EXPECTED, ORDER = "results.expected_category", "results.order_and_batch"
@@ -67,6 +71,8 @@ FAULTS = [
         ("doc-12",), twin="a-function-of-bytes"),
     Fault("a-function-hangs", all_of(limits(no_progress_s=1.5, batch_size=1), calls("hangs_at_5")), ENDED,
         ("ended because nothing moved any more",), twin="a-function", look=_four_are_kept),
+    Fault("a-function-quotes-its-token", all_of(access(HIDDEN), calls("quotes_its_token", access=[ACCESS])), ACCEPTED,
+        ("401 for the token $STORE_OF_MODELS",), ("doc-05",), twin="a-function", look=is_nowhere),
     Fault("a-function-computes-for-ever",
         all_of(limits(deadline_s=2.5, batch_size=1), calls("computes_for_ever")), ENDED, ("ended by the deadline",),
         twin="a-function", look=_four_are_kept),

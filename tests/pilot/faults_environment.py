@@ -14,7 +14,7 @@ ACCESS = "STORE_OF_MODELS"
 HIDDEN = "not-for-your-eyes-9"
 
 
-def _access(value: str | None) -> Change:
+def access(value: str | None) -> Change:
     """The parameters name a variable; it is set to `value`, or not at all."""
 
     def change(bench: Bench) -> None:
@@ -29,7 +29,7 @@ def _variable(value: str) -> Change:
     return lambda bench: bench.parameters["application"].update(environment={"MODEL_HOME": value})
 
 
-def _is_nowhere(bench: Bench, run: Run) -> None:
+def is_nowhere(bench: Bench, run: Run) -> None:
     """What a variable under `access` holds is in no file, even where its name speaks of no secret."""
     places = [path for folder in (bench.reports, bench.copies) for path in folder.rglob("*") if path.is_file()]
     assert len(places) > 40
@@ -37,15 +37,15 @@ def _is_nowhere(bench: Bench, run: Run) -> None:
 
 
 FAULTS = [
-    Fault("access-that-is-not-set", _access(None), "launch.access",
+    Fault("access-that-is-not-set", access(None), "launch.access",
         (f"required set: {ACCESS}", f"not set: {ACCESS}"), twin="access-that-is-set"),
-    Fault("access-that-is-empty", _access(""), "launch.access", (f"not set: {ACCESS}",), twin="access-that-is-set"),
+    Fault("access-that-is-empty", access(""), "launch.access", (f"not set: {ACCESS}",), twin="access-that-is-set"),
     Fault("a-variable-with-another-value",
         all_of(_variable("/models"), told("needs_a_variable", "MODEL_HOME", "/elsewhere")),
         "results.ended_by_itself", ("MODEL_HOME is another",), twin="a-variable-of-its-own"),
 ]  # fmt: skip
 
 TWINS = [
-    Twin("access-that-is-set", all_of(_access(HIDDEN), told("prints_variables", "0", ACCESS)), look=_is_nowhere),
+    Twin("access-that-is-set", all_of(access(HIDDEN), told("prints_variables", "0", ACCESS)), look=is_nowhere),
     Twin("a-variable-of-its-own", all_of(_variable("/models"), told("needs_a_variable", "MODEL_HOME", "/models"))),
 ]  # fmt: skip

@@ -135,6 +135,12 @@ def on_the_cpu(text):
     return {"category": classify(text), "device": "cpu"}
 
 
+def quotes_its_token(text):
+    if number_of(text) == 5:
+        raise PermissionError(f"401 for the token {os.environ['STORE_OF_MODELS']}")
+    return classify(text)
+
+
 def prints_and_forks(text):
     """Healthy, though noisy: output, a child that prints too, and a stdout of its own."""
     print("{'id': 'doc-01'}", flush=True)

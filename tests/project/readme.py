@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from fixtures.evidence.parameters import IN_A_REQUEST
 from fixtures.evidence.parameters import PLACEHOLDERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,9 +34,10 @@ def options() -> str:
     return "```\n" + "\n".join(lines).strip("\n") + "\n```"
 
 
-def placeholders() -> str:
-    rows = [f"   | `{{{name}}}` | {meaning} |" for name, meaning in PLACEHOLDERS.items()]
-    return "\n".join(["   | word | what it becomes |", "   |---|---|", *rows])
+def words(meanings: dict[str, str], indent: str = "") -> str:
+    """A table of the words that are replaced."""
+    rows = [f"{indent}| `{{{name}}}` | {meaning} |" for name, meaning in meanings.items()]
+    return "\n".join([f"{indent}| word | what it becomes |", f"{indent}|---|---|", *rows])
 
 
 def section(text: str, name: str) -> str:
@@ -50,7 +52,11 @@ def commands(text: str) -> list[list[str]]:
     return [block.strip().splitlines() for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)]
 
 
-WRITTEN = {"options": options, "placeholders": placeholders}
+WRITTEN = {
+    "options": options,
+    "placeholders": lambda: words(PLACEHOLDERS, "   "),
+    "in a request": lambda: words(IN_A_REQUEST),
+}
 
 
 def main() -> None:
