@@ -167,7 +167,8 @@ def with_duckdb(folder: Path, format: str) -> Callable[[], Claims]:
         "tsv": f"read_csv('{path}', delim='\t', header=true, columns={columns})",
     }[format]
     entry = "STRUCT(id VARCHAR, valid BOOLEAN, category VARCHAR)[]"
-    manifest = f"read_json('{folder / 'manifest.json'}', columns={{documents: '{entry}'}}, maximum_object_size=1000000000)"
+    whole = f"columns={{documents: '{entry}'}}, maximum_object_size=1000000000"
+    manifest = f"read_json('{folder / 'manifest.json'}', {whole})"
     mute, allowed = ", ".join(map(repr, MUTE)), ", ".join(map(repr, CATEGORIES))
     connection = duckdb.connect()
 

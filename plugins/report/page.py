@@ -15,10 +15,10 @@ from fixtures.evidence.trial import Scope
 from fixtures.evidence.trial import Trial
 from plugins.report import seen
 from plugins.report import svg
-from plugins.report.repeated import Repeated
-from plugins.report.repeated import repeated
 from plugins.report.documents import Table
 from plugins.report.documents import table
+from plugins.report.repeated import Repeated
+from plugins.report.repeated import repeated
 from plugins.verdict_file import CheckResult
 from plugins.verdict_file import CRITERIA
 from plugins.verdict_file import Criterion

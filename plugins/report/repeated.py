@@ -47,6 +47,8 @@ def repeated(trial: Trial) -> tuple[Repeated, ...]:
 
 
 def _line(name: str, run: Application, what: str) -> Repeated:
-    ended = _ENDED.get(run.ended) or (f"exit {run.returncode}" if run.ended == "exit" else f"killed by {run.signal}")
+    ended = _ENDED.get(run.ended) or (
+        f"exit {run.returncode}" if run.ended == "exit" else f"killed by {run.signal}"
+    )
     records = sum(line.record is not None for line in run.results.lines)
     return Repeated(name, ended, run.seconds, records, what)

@@ -105,7 +105,6 @@ def test_there_is_a_results_file(application: Application, parameters: Parameter
     wanted = parameters.application.results_file.name
     others = [name for name in application.output_files if name != wanted]
     beside = f"; in its folder: {', '.join(others[:5])}" if others else ""
-    unread = "" if results.lines or not results.bytes else " without a record"
     claim(
         results.kind == "file"
         and results.error is None

@@ -157,7 +157,11 @@ def test_finished_documents_are_not_done_again(resumed: Resumed, documents: Docu
     else:
         changed = sorted(done & now.keys())
         kept = f"only the {len(resumed.redo)} that were left"
-    seen = "and it told of none of them" if begun else "whether they were computed again it does not tell"
+    if begun:
+        seen = "and it told of none of them"
+    else:
+        seen = "whether they were computed again it does not tell"
+        seen += "; its results file was cut back meanwhile, or made anew" if after.shrank else ""
     claim(
         not again and not changed,
         required="no finished document begun again, and its record untouched",

@@ -20,7 +20,11 @@ SAID: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
     ({"score_margin": 7}, {"score_margin": 12}, False),
     ({"score": 0.51}, {"score": 0.511}, True),
     ({"score": 0.51}, {"score": 0.9}, False),
-    ({"score": 0.51, "scores": {"a": 0.51, "b": 0.1}}, {"score": 0.511, "scores": {"a": 0.511, "b": 0.1}}, False),
+    (
+        {"score": 0.51, "scores": {"a": 0.51, "b": 0.1}},
+        {"score": 0.511, "scores": {"a": 0.511, "b": 0.1}},
+        False,
+    ),
     ({"score": "0.51"}, {"score": True}, False),
     ({}, {}, False),
 ]

@@ -68,9 +68,15 @@ def goes_on(job):
 def labels_by_position(job):
     """The categories come back in the order of the files' names, and are put beside the manifest's order."""
     answers = iter(
-        [record for record in sorted(job.records(), key=lambda one: job.path(one["id"])) if "category" in record]
+        [
+            record
+            for record in sorted(job.records(), key=lambda one: job.path(one["id"]))
+            if "category" in record
+        ]
     )
-    records = [record if "reason" in record else {**next(answers), "id": record["id"]} for record in job.records()]
+    records = [
+        record if "reason" in record else {**next(answers), "id": record["id"]} for record in job.records()
+    ]
     job.stream(records, "x")
 
 
@@ -99,7 +105,11 @@ def hesitates(job, ahead):
     """Its two best categories for doc-05 are `ahead` apart, and another batch turns them round."""
     records = []
     for record in job.records():
-        scores = {"invoice": 0.5, "contract": 0.5 - float(ahead)} if record["id"] == "doc-05" else {"a": 0.9, "b": 0.1}
+        scores = (
+            {"invoice": 0.5, "contract": 0.5 - float(ahead)}
+            if record["id"] == "doc-05"
+            else {"a": 0.9, "b": 0.1}
+        )
         if record["id"] == "doc-05" and job.batch_size != 4:
             record = {**record, "category": "contract"}
         records.append({**record, "scores": scores} if "category" in record else record)

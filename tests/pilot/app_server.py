@@ -58,7 +58,9 @@ def cut(handler):
 
 FAULTS = {
     "fails": lambda handler: handler.json({"error": {"message": "CUDA out of memory"}}, 500),
-    "refuses": lambda handler: handler.json({"error": {"message": "longer than the context of 2048 tokens"}}, 400),
+    "refuses": lambda handler: handler.json(
+        {"error": {"message": "longer than the context of 2048 tokens"}}, 400
+    ),
     "dies": lambda handler: os.kill(os.getpid(), signal.SIGKILL),
     "is_slow": lambda handler: time.sleep(30),
     "cuts": cut,

@@ -20,7 +20,16 @@ def again(behaviour: str, *more: str, resume: bool = False) -> Change:
     """The application behaves as this function of app_again.py does; `resume`: it has an option to go on."""
 
     def change(bench: Bench) -> None:
-        command = ["{python}", str(AGAIN), behaviour, "{manifest}", "{results}", "{device}", "{batch_size}", *more]
+        command = [
+            "{python}",
+            str(AGAIN),
+            behaviour,
+            "{manifest}",
+            "{results}",
+            "{device}",
+            "{batch_size}",
+            *more,
+        ]
         bench.parameters["application"]["command"] = command
         if resume:
             bench.parameters["application"]["resume"] = ["--resume"]
@@ -34,7 +43,15 @@ def _once_only(bench: Bench) -> None:
 
 def _by_its_folder(bench: Bench) -> None:
     """A program that is told the folder alone; only the names of the files can say which document is which."""
-    command = ["{python}", str(AGAIN), "labels_by_file_name", "{documents}/manifest.json", "{results}", "{device}", "4"]
+    command = [
+        "{python}",
+        str(AGAIN),
+        "labels_by_file_name",
+        "{documents}/manifest.json",
+        "{results}",
+        "{device}",
+        "4",
+    ]
     bench.parameters["application"]["command"] = command
 
 
@@ -52,8 +69,9 @@ FAULTS = [
     Fault("another-category-in-another-batch", again("depends_on_the_batch", "doc-02"), ORDER,
         ("batches of 2 instead of 4", "doc-02: 'support_ticket', then 'invoice'"), ("doc-02",),
         twin="one-in-twelve-is-tolerated"),
-    Fault("more-than-is-tolerated", all_of(again("depends_on_the_batch", "doc-02", "doc-03"), limits(tolerated_share=0.1)),
-        ORDER, ("but for a share of 0.1", "doc-03"), ("doc-02", "doc-03"), twin="one-in-twelve-is-tolerated"),
+    Fault("more-than-is-tolerated",
+        all_of(again("depends_on_the_batch", "doc-02", "doc-03"), limits(tolerated_share=0.1)), ORDER,
+        ("but for a share of 0.1", "doc-03"), ("doc-02", "doc-03"), twin="one-in-twelve-is-tolerated"),
     Fault("a-near-tie", again("hesitates", "0.001"), ORDER, ("doc-05: 'invoice', then 'contract' (a near tie)",),
         ("doc-05",), twin="one-in-twelve-is-tolerated"),
     Fault("runs-once-only", _once_only, ORDER, ("required exit 0 again", "exit 1", "FileExistsError"),

@@ -29,7 +29,9 @@ def calls(name: str, **more: Any) -> Change:
     """The application is this function or class of functions.py."""
 
     def change(bench: Bench) -> None:
-        own = {key: bench.parameters["application"][key] for key in ("deadline_s", "no_progress_s", "batch_size")}
+        own = {
+            key: bench.parameters["application"][key] for key in ("deadline_s", "no_progress_s", "batch_size")
+        }
         target = {"callable": name if ":" in name else f"functions:{name}", "folder": str(APP.parent)}
         bench.parameters["application"] = {"kind": "callable", **own, **target, **more}
 

@@ -31,7 +31,9 @@ def _variable(value: str) -> Change:
 
 def is_nowhere(bench: Bench, run: Run) -> None:
     """What a variable under `access` holds is in no file, even where its name speaks of no secret."""
-    places = [path for folder in (bench.reports, bench.copies) for path in folder.rglob("*") if path.is_file()]
+    places = [
+        path for folder in (bench.reports, bench.copies) for path in folder.rglob("*") if path.is_file()
+    ]
     assert len(places) > 40
     assert [str(path) for path in places if HIDDEN.encode() in path.read_bytes()] == []
 

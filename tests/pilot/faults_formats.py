@@ -35,7 +35,12 @@ def written(form: str, results: dict[str, Any], *replaced: str) -> Change:
 
 def _numbered(bench: Bench) -> None:
     """Identifiers that a reader of tables takes for something else."""
-    for old, new in (("doc-01", "007"), ("doc-02", "NA"), ("doc-03", "1e5"), ("doc-04", "1234567890123456789")):
+    for old, new in (
+        ("doc-01", "007"),
+        ("doc-02", "NA"),
+        ("doc-03", "1e5"),
+        ("doc-04", "1234567890123456789"),
+    ):
         bench.rename(old, new)
 
 

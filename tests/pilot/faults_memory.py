@@ -13,6 +13,8 @@ from tests.pilot.entries import told
 from tests.pilot.entries import Twin
 
 PEAK, LONGEST, PLACED = "memory.card_peak", "memory.longest_document", "memory.not_offloaded"
+#: as transformers prints it
+META = "Some parameters are on the meta device because they were offloaded to the cpu."
 #: of the 134,468 MiB that each pretended card has
 TOO_MUCH, JUST_FITS = "130000", "125000"
 
@@ -37,7 +39,7 @@ FAULTS = [
         ("at least 400000 bytes", "the longest is doc-11", "nothing is covered"),
         twin="the-longest-document-is-there"),
     Fault("a-part-of-the-model-is-offloaded",
-        _on_a_card(told("alters_and_prints", "{}", "Some parameters are on the meta device because they were offloaded to the cpu.")),
+        _on_a_card(told("alters_and_prints", "{}", META)),
         PLACED, ("it printed: Some parameters are on the meta device",), device="cuda", twin="states-its-card"),
 ]  # fmt: skip
 

@@ -29,7 +29,9 @@ def serves(behaviour: str, asked: dict[str, Any] = CHAT, **more: Any) -> Change:
     """The application is app_server.py, which behaves so at the fifth document."""
 
     def change(bench: Bench) -> None:
-        own = {key: bench.parameters["application"][key] for key in ("deadline_s", "no_progress_s", "batch_size")}
+        own = {
+            key: bench.parameters["application"][key] for key in ("deadline_s", "no_progress_s", "batch_size")
+        }
         command = ["{python}", str(SERVER), behaviour, "{port}"]
         bench.parameters["application"] = {"kind": "server", **own, "command": command, **asked, **more}
 

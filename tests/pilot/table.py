@@ -5,15 +5,15 @@ from __future__ import annotations
 from tests.pilot import faults_again
 from tests.pilot import faults_callable
 from tests.pilot import faults_copy
-from tests.pilot import faults_server
 from tests.pilot import faults_environment
-from tests.pilot import faults_hangup
 from tests.pilot import faults_formats
+from tests.pilot import faults_hangup
 from tests.pilot import faults_inputs
 from tests.pilot import faults_machine
 from tests.pilot import faults_memory
 from tests.pilot import faults_process
 from tests.pilot import faults_results
+from tests.pilot import faults_server
 from tests.pilot import refusals
 from tests.pilot.entries import Fault
 from tests.pilot.entries import Refusal

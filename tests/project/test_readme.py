@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 import pytest
 
+from fixtures.evidence.base import validate
+from fixtures.evidence.parameters import Parameters
 from plugins.verdict import EXIT_STATUS
 from tests.project import readme
 
@@ -28,6 +32,22 @@ def test_ci_runs_the_test_commands_of_the_readme() -> None:
 def test_the_exit_statuses_are_those_of_the_program() -> None:
     for decision, status in EXIT_STATUS.items():
         assert f"| `{decision}` | {status} |" in TEXT
+
+
+EXAMPLES = [
+    json.loads(block) for block in re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL) if '"kind"' in block
+]
+
+
+@pytest.mark.parametrize("application", EXAMPLES, ids=lambda one: one["kind"])
+def test_every_example_of_an_application_is_one_that_the_suite_takes(application: dict[str, Any]) -> None:
+    pilot = json.loads((readme.ROOT / "config" / "pilot.json").read_text(encoding="utf-8"))
+    given = json.dumps({**pilot, "application": application})
+    assert validate("README.md", given, Parameters).application.kind == application["kind"]
+
+
+def test_there_is_an_example_of_every_kind() -> None:
+    assert {one["kind"] for one in EXAMPLES} == {"command", "callable", "server"}
 
 
 def test_every_file_that_it_links_to_is_there() -> None:

@@ -17,7 +17,10 @@ ARROWS: list[tuple[str, tuple[str, ...]]] = [
     ("fixtures/classifier", ("fixtures.classifier", "fixtures.tell")),
     ("fixtures/probe.py", ()),
     # a process of its own, which must start soon and need nothing: what it is made of imports nothing of ours
-    ("fixtures/supervisor.py", ("fixtures.cards", "fixtures.cgroup", "fixtures.growing", "fixtures.processes")),
+    (
+        "fixtures/supervisor.py",
+        ("fixtures.cards", "fixtures.cgroup", "fixtures.growing", "fixtures.processes"),
+    ),
     ("fixtures/cards.py", ()),
     ("fixtures/cgroup.py", ()),
     ("fixtures/growing.py", ()),
