@@ -31,6 +31,7 @@ sys.path.insert(0, str(ROOT))
 CATEGORIES = ["invoice", "contract", "support_ticket", "resume", "medical_report"]
 STATUSES = ["accepted", "rejected"]
 SIZES = (12, 1_000, 10_000, 100_000, 1_000_000)
+
 FIELDS = ("id", "status", "category", "reason")
 MUTE = ["", "error", "failed", "none", "null", "nan", "unknown", "rejected", "invalid"]
 FORMATS = ("jsonl", "json", "csv", "tsv")
@@ -322,7 +323,7 @@ def unseen(names: list[str]) -> None:
 
 
 def speeds(names: list[str], formats: list[str], most: int, rounds: int) -> None:
-    print(f"{'documents':>10} {'format':<7}" + "".join(f"{name:>34}" for name in names))
+    print(f"{'documents':>10} {'format':<7}" + "".join(f"{name:>37}" for name in names))
     for count in [size for size in SIZES if size <= most]:
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
@@ -345,9 +346,9 @@ def _cells(found: dict[str, list[dict[str, Any]]], name: str, count: int) -> str
     seconds = min(one["seconds"] for one in found[name])
     ratio = ""
     if "polars" in found:
-        ratio = f"{seconds / min(one['seconds'] for one in found['polars']):5.2f}x"
+        ratio = f"{seconds / min(one['seconds'] for one in found['polars']):.2f}x"
     mib = max(one["mib"] for one in found[name])
-    return f"{count / seconds:>11.0f}/s {seconds:6.2f} s {mib:5.0f} M{ratio}"
+    return f"{count / seconds:>12.0f}/s{seconds:7.2f} s{mib:6.0f} M{ratio:>7}"
 
 
 def main() -> None:

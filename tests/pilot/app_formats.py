@@ -20,7 +20,9 @@ def form(function):
 
 def rows(job, names=("id", "status", "category", "reason")):
     keys = ("id", "status", "category", "reason")
-    return [{name: record.get(key, "") for name, key in zip(names, keys, strict=True)} for record in job.records()]
+    return [
+        {name: record.get(key, "") for name, key in zip(names, keys, strict=True)} for record in job.records()
+    ]
 
 
 def delimited(records, delimiter=",", **more):

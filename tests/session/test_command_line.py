@@ -64,6 +64,7 @@ def test_all_our_options_stand_under_one_heading_of_the_help(bench: Bench) -> No
     ids=" ".join,
 )
 def test_a_healthy_pilot_is_go_with(bench: Bench, options: tuple[str, ...]) -> None:
+    bench.always = ()
     run = bench.run(*options, device="cuda")
     is_go(run)
     assert run.trial

@@ -59,6 +59,7 @@ def test_the_exit_status_follows_the_decision(
     status: int,
     workers: tuple[str, ...],
 ) -> None:
+    bench.always = ()
     run = bench.run(*ask(bench), *workers, device="cuda")
     assert run.exit_status == status, run.output
     assert (run.verdict.decision if run.verdict else None) == decision

@@ -246,12 +246,13 @@ def test_nothing_is_carried_from_a_trial_whose_seal_was_taken_off(bench: Bench) 
 
 def test_a_passed_trial_that_is_continued_runs_what_nothing_was_carried_for(bench: Bench) -> None:
     mend(bench)
-    first = bench.run(device="cuda")
+    bench.always = ()
+    first = bench.run(device="cuda", forked=True)
     assert first.trial
     before = commands.contents(first.trial)
     again = bench.run("--continue", first.trial.name, device="cuda")
     assert (again.decided.decision, again.exit_status) == ("go", 0), again.output
-    assert set(carried(again)) == {"documents", "application"}
+    assert set(carried(again)) == {"documents", "application", "reordered", "resumed"}
     assert again.status("end_of_trial.judged_alike") == "passed"
     assert commands.contents(first.trial) == before
     assert (first.trial / VERDICT).exists()
