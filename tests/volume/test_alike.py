@@ -25,8 +25,8 @@ from tests.volume.making import parameters
 from tests.volume.making import written
 
 slow_to_make = settings(
-    derandomize="EXAMPLES" not in os.environ,
-    max_examples=int(os.environ.get("EXAMPLES", 30)),
+    derandomize=True,
+    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
