@@ -28,6 +28,8 @@ from fixtures.evidence.trial import LATEST
 from fixtures.evidence.trial import NotReached
 from fixtures.evidence.trial import Trial
 from plugins.verdict_file import Changed
+from plugins.verdict_file import Pending
+from plugins.verdict_file import Remade
 from plugins.verdict_file import Verdict
 
 #: evidence that can be carried -> the groups of factors that it stands on
@@ -48,6 +50,14 @@ class Earlier:
     verdict: Verdict | None
 
 
+@dataclass(frozen=True)
+class Carried:
+    """What became of the earlier trial's evidence: names carried, and what was made again and why."""
+
+    names: list[str]
+    remade: list[Remade]
+
+
 def earlier(config: pytest.Config, reports: Path) -> Earlier | None:
     """The trial that --continue or --lf names.
 
@@ -65,6 +75,15 @@ def earlier(config: pytest.Config, reports: Path) -> Earlier | None:
         path = reports / base.text_of(latest).strip()
     else:
         return None
+    return _opened(path)
+
+
+def _opened(path: Path) -> Earlier:
+    """The trial at `path` with its verdict.
+
+    Raises:
+        InputError: it cannot be read, or was altered after it was closed.
+    """
     trial = store.open_trial(path, judging=True)
     file = path / store.VERDICT
     if not file.exists():
@@ -88,56 +107,122 @@ def changed(before: Factors, after: Factors) -> list[Changed]:
     ]
 
 
-def carry(source: Earlier, target: Trial, look: Callable[[], Launch]) -> list[str]:
-    """Copy the evidence that still holds into `target`; the names carried.
+def pending(source: Earlier, target: Trial) -> dict[str, Pending]:
+    """Check id -> what is held against it in `target`.
+
+    A trial that was interrupted has no verdict, so what it continued is asked: a kill forgives nothing. A check that
+    failed is forgiven once a factor has changed since.
+    """
+    while source.verdict is None and source.trial.record.continues is not None:
+        before = source.trial.path.parent / source.trial.record.continues
+        try:
+            source = _opened(before)
+        except InputError:
+            break  # moved away, or altered
+    if source.verdict is None:
+        return {}
+    moved = bool(changed(source.trial.record.factors, target.record.factors))
+    held = {check.id: check.pending for check in source.verdict.checks() if check.pending}
+    return {id: what for id, what in held.items() if not (what == "failed" and moved)}
+
+
+def carry(source: Earlier, target: Trial, look: Callable[[], Launch]) -> Carried:
+    """Copy the evidence that still holds into `target`; the names carried, and why the rest is made again.
 
     `look` makes the launch of `target`; it is called only when the application's run could be carried.
     """
-    moved = {change.factor for change in changed(source.trial.record.factors, target.record.factors)}
-    if source.trial.record.device != target.record.device:
-        return []
+    moved = [change.factor for change in changed(source.trial.record.factors, target.record.factors)]
     carried: list[str] = []
-    holds: dict[str, Callable[[], bool]] = {
-        "documents": lambda: _as_they_were(source.trial, target),
-        "application": lambda: (
-            "documents" in carried and _same_ground(source.trial.read("launch", Launch), look())
-        ),
+    remade: list[Remade] = []
+    ground: list[str] = []
+
+    def same_ground() -> str | None:
+        if not ground:
+            before, now = source.trial.read("launch", Launch), look()
+            ground.append(_other_ground(before, now) or "")
+        return ground[0] or None
+
+    def after_the_application() -> str | None:
+        # what repeats the application's run is held against it, and stands and falls with it
+        return None if "application" in carried else "the application is run again"
+
+    reasons: dict[str, list[Callable[[], str | None]]] = {
+        "documents": [lambda: _other_documents(source.trial, target)],
+        "application": [
+            lambda: None if "documents" in carried else "the documents are looked at again",
+            same_ground,
+        ],
+        "reordered": [after_the_application],
+        "resumed": [after_the_application],
+        "hangup": [after_the_application],
     }
-    # what repeats the application's run is held against it, and stands and falls with it
-    holds |= dict.fromkeys(("reordered", "resumed", "hangup"), lambda: "application" in carried)
-    for name, still in holds.items():
+    for name, further in reasons.items():
+        if not source.trial.has(name):
+            continue
         try:
-            if (
-                not any(factor.startswith(STANDS_ON[name]) for factor in moved)
-                and _all_passed(source.verdict, name)
-                and still()
-            ):
+            stale = [
+                _other_device(source.trial, target),
+                _moved(name, moved),
+                _not_passed(source.verdict, name),
+            ]
+            why = next(filter(None, stale), None) or next(filter(None, (ask() for ask in further)), None)
+            if why is None:
                 _copy(source.trial, target, name)
                 carried.append(name)
-        except (Broken, NotReached, OSError):
-            continue  # evidence that cannot be carried is made afresh
-    return carried
+        except (Broken, NotReached, OSError) as error:
+            why = f"it cannot be carried: {str(error)[:200]}"
+        if why:
+            remade.append(Remade(evidence=name, why=why))
+    always = {"launch": "an environment is looked at each time", "copy": "it is a copy of this trial"}
+    remade += [Remade(evidence=name, why=why) for name, why in always.items() if source.trial.has(name)]
+    return Carried(carried, remade)
 
 
-def _same_ground(before: Launch, now: Launch) -> bool:
-    """Whether torch, its environment and its cards look as they did, times and rounding apart."""
+def _other_device(source: Trial, target: Trial) -> str | None:
+    if source.record.device == target.record.device:
+        return None
+    return f"the device is {target.record.device}, and was {source.record.device}"
+
+
+def _moved(name: str, moved: list[str]) -> str | None:
+    """The factors that `name` stands on and that have changed."""
+    concerned = [factor for factor in moved if factor.startswith(STANDS_ON[name])]
+    more = f" and {len(concerned) - 3} more" if len(concerned) > 3 else ""
+    return f"changed: {', '.join(concerned[:3])}{more}" if concerned else None
+
+
+def _other_ground(before: Launch, now: Launch) -> str | None:
+    """What of torch, its environment and its cards looks otherwise than it did, times and rounding apart."""
     passing = {"steps", "end", "computations"}
     ways = [[(step.name, step.status) for step in launch.steps] for launch in (before, now)]
-    return ways[0] == ways[1] and before.model_dump(exclude=passing) == now.model_dump(exclude=passing)
+    if ways[0] != ways[1]:
+        return "the launch takes another way"
+    old, new = before.model_dump(exclude=passing), now.model_dump(exclude=passing)
+    different = [name for name in old if old[name] != new[name]]
+    return f"the launch shows another {', '.join(different)}" if different else None
 
 
-def _as_they_were(source: Trial, target: Trial) -> bool:
+def _other_documents(source: Trial, target: Trial) -> str | None:
     """Whether the documents are still those of `source`: a manifest can stay while a file behind it changes."""
     manifest = Path(target.record.project, target.record.parameters.documents.manifest)
-    return source.read("documents", Documents) == documents.observe(manifest)
+    same = source.read("documents", Documents) == documents.observe(manifest)
+    return None if same else "a file among the documents has changed"
 
 
-def _all_passed(verdict: Verdict | None, name: str) -> bool:
-    """Whether checks stand on `name` and every one passed; those on the copy as well say nothing about it."""
+def _not_passed(verdict: Verdict | None, name: str) -> str | None:
+    """The checks on `name` that did not pass for good; those on the copy as well say nothing about it."""
     if verdict is None:
-        return False
+        return "the earlier trial was interrupted"
     checks = [check for check in verdict.checks() if name in check.evidence and "copy" not in check.evidence]
-    return bool(checks) and all(check.status == "passed" for check in checks)
+    if not checks:
+        return "no check stood on it"
+    bad = [
+        f"{check.id} {'flaky' if check.flaky else check.status.replace('_', ' ')}"
+        for check in checks
+        if check.status != "passed" or check.pending
+    ]
+    more = f" and {len(bad) - 2} more" if len(bad) > 2 else ""
+    return f"{', '.join(bad[:2])}{more}" if bad else None
 
 
 def _copy(source: Trial, target: Trial, name: str) -> None:

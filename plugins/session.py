@@ -7,6 +7,7 @@ pytest-xdist only collect, run checks and make evidence.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 import tempfile
@@ -24,7 +25,6 @@ from fixtures.evidence import trial as store
 from fixtures.evidence.base import InputError
 from fixtures.evidence.models import Inventory
 from fixtures.evidence.trial import CHECKS
-from fixtures.evidence.trial import JUNIT
 from fixtures.evidence.trial import LOCKS
 from fixtures.evidence.trial import PLAN
 from fixtures.evidence.trial import REPORT
@@ -44,11 +44,15 @@ from plugins import report
 from plugins import reruns
 from plugins import stages
 from plugins import terminal
+from plugins.machine import files as machine
 from plugins.outcomes import Outcomes
 from plugins.verdict import decide
 from plugins.verdict import EXIT_STATUS
 from plugins.verdict import Facts
 from plugins.verdict import PlannedCheck
+from plugins.verdict_file import Changed
+from plugins.verdict_file import Pending
+from plugins.verdict_file import Remade
 from plugins.verdict_file import Verdict
 
 _INPUT = "gpu_pilot"
@@ -134,8 +138,12 @@ class Controller:
         self.interruption: str | None = None
         self.verdict: Verdict | None = None
         self.unwritten: list[str] = []
+        #: what a person should know and what decides nothing, seen when the verdict was written already
+        self.remarks: list[str] = []
         self.carried: list[str] = []
-        self.changed: list[Any] = []
+        self.changed: list[Changed] = []
+        self.remade: list[Remade] = []
+        self.before: dict[str, Pending] = {}
         self.follower: progress.Follower | None = None
         self.preparing: threading.Thread | None = None
         judged = opening.judged(config)
@@ -166,7 +174,9 @@ class Controller:
         trial = opening.begin(self.config, before.trial.name if before else None)
         if before:
             self.changed = reruns.changed(before.trial.record.factors, trial.record.factors)
-            self.carried = reruns.carry(before, trial, lambda: launch.look(trial))
+            self.before = reruns.pending(before, trial)
+            carried = reruns.carry(before, trial, lambda: launch.look(trial))
+            self.carried, self.remade = carried.names, carried.remade
         return trial
 
     def _begin_early(self) -> None:
@@ -184,10 +194,8 @@ class Controller:
             self.config.stash[READER] = Reader(self.config.rootpath)
 
     def _ask_for_reports(self) -> Path | None:
-        """Have JUnit and pytest-html write into the trial, unless the person wants them elsewhere."""
+        """Have pytest-html write into the trial, unless the person wants its page elsewhere."""
         option = self.config.option
-        if getattr(option, "xmlpath", "") is None:
-            option.xmlpath = str(self.trial.path / JUNIT)
         # pytest-html fails without the plugin that it takes its metadata from
         if not all(self.config.pluginmanager.hasplugin(name) for name in ("html", "metadata")):
             return None
@@ -282,7 +290,7 @@ class Controller:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         result = None
         try:
-            result = yield  # JUnit and pytest-html have written theirs
+            result = yield  # pytest's own JUnit file and pytest-html have written theirs
         except OSError as error:  # a disk that is full, or a place of the person's own choice
             self.unwritten.append(f"{error.filename or 'the JUnit or the HTML file'}: {error.strerror}")
         if self.follower:
@@ -330,6 +338,8 @@ class Controller:
                 write_json(path, self.verdict)
             except OSError as error:
                 self.unwritten.append(f"{path}: {error.strerror}")
+        if obstacle := machine.append_summary(self.verdict, os.environ):
+            self.remarks.append(obstacle)
 
     def _facts(self) -> Facts:
         trial, record = self.trial, self.trial.record
@@ -346,6 +356,8 @@ class Controller:
             documents=closing.counts(trial),
             factors=record.factors.flat(),
             changed=self.changed,
+            remade=self.remade,
+            before=self.before,
             advisories=closing.advisories(trial),
             timing=stages.seconds(trial, self.started or stages.process_age()),
             carried=self._carried(checks),
@@ -399,10 +411,8 @@ class Controller:
         result = yield
         if self.verdict:
             page = None if self.trial.judging else self.trial.path / REPORT
-            notes = [
-                f"changed since {self.verdict.continues}: {change.factor}" for change in self.verdict.changed
-            ]
-            terminal.write(terminalreporter, self.verdict, page, self.unwritten, notes)
+            said = {"advisories": [*self.verdict.advisories, *self.remarks]}
+            terminal.write(terminalreporter, self.verdict.model_copy(update=said), page, self.unwritten)
         return result
 
     def pytest_unconfigure(self) -> None:

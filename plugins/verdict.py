@@ -27,6 +27,8 @@ from plugins.verdict_file import DocumentCounts
 from plugins.verdict_file import FailureDecision
 from plugins.verdict_file import FirstError
 from plugins.verdict_file import NextChange
+from plugins.verdict_file import Pending
+from plugins.verdict_file import Remade
 from plugins.verdict_file import Status
 from plugins.verdict_file import Verdict
 
@@ -89,7 +91,8 @@ class Facts:
     """Everything a verdict stands on.
 
     `selection`, `interruption` and `trouble` say why not everything was asked, or why what was asked is not
-    to be trusted; `carried` is check id -> the trial its evidence was carried from.
+    to be trusted; `carried` is check id -> the trial its evidence was carried from, and `before`
+    check id -> what is held against it since the trial that is continued.
     """
 
     trial: str
@@ -104,6 +107,8 @@ class Facts:
     documents: DocumentCounts | None = None
     factors: dict[str, str] = field(default_factory=dict)
     changed: list[Changed] = field(default_factory=list)
+    remade: list[Remade] = field(default_factory=list)
+    before: dict[str, Pending] = field(default_factory=dict)
     advisories: list[str] = field(default_factory=list)
     artefacts: list[Artefact] = field(default_factory=list)
     timing: dict[str, float] = field(default_factory=dict)
@@ -150,7 +155,8 @@ def decide(facts: Facts) -> Verdict:
         documents=facts.documents,
         factors=facts.factors,
         changed=facts.changed,
-        advisories=_advisories(facts),
+        remade=facts.remade,
+        advisories=_advisories(facts, judged),
         artefacts=facts.artefacts,
         timing={stage: round(max(seconds, 0.0), 3) for stage, seconds in facts.timing.items()},
         command=Commands(repeat=facts.repeat, rerun=facts.rerun if failed or doubts else None),
@@ -184,10 +190,21 @@ def _judge(check: PlannedCheck, facts: Facts) -> _Judged:
         carried_from=facts.carried.get(check.id),
         evidence=check.evidence,
         seconds=round(outcome.seconds, 4) if outcome else 0.0,
+        flaky=status == "passed" and facts.before.get(check.id) == "failed",
+        pending=_pending(status, facts.before.get(check.id)),
     )
     change = next((claim.change for claim in broken_claims if claim.change), None) or check.change
     advice = next((claim.advice for claim in broken_claims if claim.advice), None)
     return _Judged(check, result, change, advice, outcome.step if outcome and outcome.step else check.step)
+
+
+def _pending(status: Status, before: Pending | None) -> Pending | None:
+    """What is held against a check afterwards; one that did not run still owes what it owed."""
+    if status == "failed":
+        return "failed"
+    if status == "passed":
+        return "flaky" if before == "failed" else None
+    return before
 
 
 def _earned(outcome: Outcome) -> Outcome:
@@ -232,6 +249,9 @@ def _doubts(facts: Facts, judged: list[_Judged]) -> list[str]:
         if names:
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             doubts.append(f"{shown} {words}")
+    if flaky := [one.plan.id for one in judged if one.result.flaky]:
+        shown = ", ".join(flaky[:3]) + (f" and {len(flaky) - 3} more" if len(flaky) > 3 else "")
+        doubts.append(f"{shown} failed before and passed now with nothing changed: it has to pass once more")
     spoken_of = {one.plan.criterion for one in judged if one.result.status in ("passed", "failed")}
     absent = [criterion for criterion in NEEDED if criterion not in spoken_of]
     if absent and not open_checks:
@@ -308,11 +328,15 @@ def _criteria(judged: list[_Judged]) -> list[CriterionResult]:
     return result
 
 
-def _advisories(facts: Facts) -> list[str]:
+def _advisories(facts: Facts, judged: list[_Judged]) -> list[str]:
     advisories = list(facts.advisories)
     if len(facts.changed) > 1:
         named = ", ".join(change.factor for change in facts.changed)
         advisories.append(
             f"{len(facts.changed)} factors changed at a time ({named}): nobody knows which one helped"
         )
+    passed = [one.plan.id for one in judged if one.result.status == "passed"]
+    again = [id for id in passed if facts.before.get(id) == "flaky"]
+    if again:
+        advisories.append(f"flaky, and passed once more with nothing changed: {', '.join(again)}")
     return advisories

@@ -14,6 +14,8 @@ from fixtures.evidence.trial import Scope
 Decision = Literal["go", "fix", "reconfigure", "undecided"]
 FailureDecision = Literal["fix", "reconfigure"]
 Status = Literal["passed", "failed", "not_reached", "not_run", "broken"]
+#: failed: it failed, and a pass with nothing changed is flaky. flaky: it was that, and has to pass once more.
+Pending = Literal["failed", "flaky"]
 Criterion = Literal["launch", "inputs", "results", "failures", "memory", "training", "end of trial"]
 
 #: the pilot's table, in the order in which the first error is looked for
@@ -23,7 +25,11 @@ CRITERIA: tuple[Criterion, ...] = (
 
 
 class CheckResult(Model):
-    """One check. `required` and `found` are what its claims said; `decision` is what its failure means."""
+    """One check. `required` and `found` are what its claims said; `decision` is what its failure means.
+
+    `flaky`: it failed in the trial before and passed in this one, though no factor had changed. `pending` is what is
+    still held against it in the trial that continues this one.
+    """
 
     id: str
     nodeid: str
@@ -37,6 +43,8 @@ class CheckResult(Model):
     carried_from: str | None
     evidence: list[str]
     seconds: float
+    flaky: bool = False
+    pending: Pending | None = None
 
 
 class CriterionResult(Model):
@@ -74,6 +82,13 @@ class Changed(Model):
     after: str | None
 
 
+class Remade(Model):
+    """Evidence that the trial before held, and that was made again, with the reason."""
+
+    evidence: str
+    why: str
+
+
 class Artefact(Model):
     path: str
     sha256: str
@@ -103,6 +118,7 @@ class Verdict(Model):
     documents: DocumentCounts | None
     factors: dict[str, str]
     changed: list[Changed]
+    remade: list[Remade] = Field(default_factory=list)
     advisories: list[str]
     artefacts: list[Artefact]
     timing: dict[str, Annotated[float, Field(ge=0)]]

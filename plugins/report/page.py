@@ -115,6 +115,7 @@ class Page:
     table: Table
     order: tuple[Asked, ...]
     pieces: tuple[seen.Piece, ...]
+    remade: dict[str, str]
     durations: svg.Bars | None
     evidence_durations: svg.Bars | None
     memory: svg.Curves | None
@@ -151,6 +152,7 @@ def build(verdict: Verdict, trial: Trial) -> Page:
         table=table(described.value, ran, record.parameters.categories, verdict.documents),
         order=_order(record, inventory.value),
         pieces=pieces,
+        remade={one.evidence: one.why for one in verdict.remade},
         durations=svg.bars("pilot-durations", "Seconds by stage", list(verdict.timing.items())),
         evidence_durations=svg.bars(
             "pilot-evidence-durations", "Seconds to make each piece of evidence", _made(pieces)

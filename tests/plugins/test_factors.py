@@ -46,7 +46,11 @@ def observed(project: Path, **more: Any) -> Factors:
         more.get("references", {}),
         more.get("inventory", inventory(("nvidia", "NVIDIA H200"))),
         "/usr/bin/python3",
-        Command(kind="command", command=more.get("command", ["app", "{manifest}", "{results}"])),
+        Command(
+            kind="command",
+            command=more.get("command", ["app", "{manifest}", "{results}"]),
+            folder=more.get("folder"),
+        ),
     )
 
 
@@ -190,6 +194,31 @@ def test_a_change_of_the_program_is_seen_wherever_it_lies(tmp_path: Path) -> Non
             path = (elsewhere if command[1] == str(elsewhere / "run.py") else project / "mine") / name
             path.write_text(path.read_text() + "2")
             assert application(project, *command) != before, (command, name)
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "seen"),
+    [
+        (("{python}", "run.py"), "run.py", True),
+        (("{python}", "run.py"), "helper.py", True),
+        (("{python}", "-m", "run"), "helper.py", True),
+        (("{python}", "{documents}"), "run.py", True),
+        (("{python}", "run.py"), "notes.txt", False),
+    ],
+)
+def test_a_change_of_a_program_in_a_folder_of_its_own_is_seen(
+    command: tuple[str, ...], name: str, seen: bool, tmp_path: Path
+) -> None:
+    """Names in the command are relative to where it is run, and that is not the project."""
+    project, own = tmp_path / "project", tmp_path / "own"
+    for folder in (project, own):
+        folder.mkdir()
+    for file in ("run.py", "helper.py", "notes.txt"):
+        (own / file).write_text("1")
+    asked = {"command": [*command, "{manifest}", "{results}"], "folder": "../own"}
+    before = observed(project, **asked).project["application"]
+    (own / name).write_text("2")
+    assert (observed(project, **asked).project["application"] != before) is seen
 
 
 def test_a_changed_value_of_what_steers_is_seen_and_cannot_be_read(

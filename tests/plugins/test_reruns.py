@@ -115,7 +115,10 @@ class Two:
         self.target = making.trial(
             self.folder, "20261201T110000Z-0002", factors=factors(**(moved or {})), **record
         )
-        return reruns.carry(Earlier(self.source, judged), self.target, lambda: self.now)
+        carried = reruns.carry(Earlier(self.source, judged), self.target, lambda: self.now)
+        self.remade = {one.evidence: one.why for one in carried.remade}
+        assert not self.remade.keys() & set(carried.names)
+        return carried.names
 
 
 @pytest.fixture
@@ -189,7 +192,7 @@ def test_the_launch_is_looked_at_only_when_something_depends_on_it(two: Two) -> 
 
     two.target = making.trial(two.folder, "20261201T110000Z-0002", factors=factors())
     judged = verdict(results__file="failed")
-    assert reruns.carry(Earlier(two.source, judged), two.target, never) == ["documents"]
+    assert reruns.carry(Earlier(two.source, judged), two.target, never).names == ["documents"]
 
 
 def test_evidence_that_no_check_stands_on_is_made_afresh(two: Two) -> None:
@@ -234,6 +237,71 @@ def test_evidence_carried_twice_names_the_trial_that_made_it(two: Two) -> None:
     two.source.write(envelope)
     two.carry(verdict())
     assert two.target.envelope("documents").carried_from == "20261201T090000Z-0000"
+
+
+#: what was changed -> why the application is run again
+WHY: list[tuple[dict[str, Any], str]] = [
+    ({"moved": {"machine__driver": "2"}}, "changed: machine.driver"),
+    ({"moved": {"machine__driver": "2", "project__suite": "x"}}, "changed: machine.driver, project.suite"),
+    ({"judged": {"results__file": "failed"}}, "results.file failed"),
+    ({"judged": {"results__file": "not_reached"}}, "results.file not reached"),
+    ({"judged": {"inputs__manifest": "failed"}}, "the documents are looked at again"),
+    ({"device": "cuda"}, "the device is cuda, and was cpu"),
+    ({"now": {"cuda_driver": "12.4"}}, "the launch shows another cuda_driver"),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), WHY, ids=[why for _, why in WHY])
+def test_what_is_made_again_says_why(change: dict[str, Any], why: str, two: Two) -> None:
+    if "now" in change:
+        two.now = launch(**change["now"])
+    scope = {"device": "cuda", "scope": "rental"} if "device" in change else {}
+    two.carry(verdict(**change.get("judged", {})), change.get("moved"), **scope)
+    assert two.remade["application"] == why
+    assert two.remade["launch"] == "an environment is looked at each time"
+
+
+def test_what_is_carried_needs_no_reason(two: Two) -> None:
+    two.carry(verdict())
+    assert set(two.remade) == {"launch", "copy"}
+
+
+# -- what is held against a check -----------------------------------------------------------------------------
+
+
+def _held(two: Two, judged: Verdict | None, **moved: str | None) -> dict[str, str]:
+    target = making.trial(two.folder, "20261201T110000Z-0003", factors=factors(**moved))
+    return dict(reruns.pending(Earlier(two.source, judged), target))
+
+
+def test_a_failure_is_held_against_a_check_until_a_factor_changes(two: Two) -> None:
+    judged = verdict(results__file="failed")
+    assert _held(two, judged) == {"results.file": "failed"}
+
+
+def test_a_changed_factor_forgives_a_failure(two: Two) -> None:
+    assert _held(two, verdict(results__file="failed"), project__application="x") == {}
+
+
+def test_a_flaky_pass_has_to_be_repeated_whatever_was_changed(two: Two) -> None:
+    flaky = decide(facts(plan=CHECKS, before={"results.file": "failed"}))
+    assert _held(two, flaky, project__application="x") == {"results.file": "flaky"}
+    assert two.carry(flaky) == ["documents"]
+    assert two.remade["application"] == "results.file flaky"
+
+
+def test_a_trial_that_was_killed_forgives_nothing(two: Two) -> None:
+    """It has no verdict; the one that it continued has."""
+    killed = making.trial(two.folder, "20261201T110000Z-0002", factors=factors(), continues=two.source.name)
+    store.write_json(two.source.path / store.VERDICT, verdict(results__file="failed"))
+    (two.source.path / sums.NAME).write_text(_sealed(two.source.path))
+    target = making.trial(two.folder, "20261201T120000Z-0003", factors=factors())
+    assert reruns.pending(Earlier(killed, None), target) == {"results.file": "failed"}
+
+
+def _sealed(folder: Path) -> str:
+    names = [name for name in sums.files_below(folder) if not name.startswith(".")]
+    return sums.render([(name, sums.of_file(folder / name)) for name in names])
 
 
 def spoil(how: str, source: Trial) -> None:

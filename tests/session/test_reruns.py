@@ -39,8 +39,12 @@ def failed(bench: Bench, behaviour: str = "exits 1") -> Path:
     return run.trial
 
 
-def mend(bench: Bench) -> None:
+def mend(bench: Bench, *, in_secret: bool = False) -> None:
+    """Have the application behave; its program is a factor, and changes with it unless that is kept secret."""
     (bench.folder / "behaviour").write_text("healthy")
+    if not in_secret:
+        program = bench.folder / "obeys.py"
+        program.write_text(program.read_text() + "# mended\n")
 
 
 @pytest.fixture(autouse=True)
@@ -86,10 +90,27 @@ def test_only_the_evidence_that_failed_is_made_again(
     assert {check.status for check in run.decided.checks()} == {"passed"}
     origin = {check.id: check.carried_from for check in run.decided.checks()}
     assert origin["inputs.sums"] == first.name
-    assert run.decided.changed == []
+    assert [change.factor for change in run.decided.changed] == ["project.application"]
+    assert {one.evidence: one.why for one in run.decided.remade}["application"] == "changed: project.application"
     assert commands.contents(first) == before
     assert run.trial
     assert bench.judge(run.trial).exit_status == 0
+
+
+def test_a_pass_that_nothing_was_changed_for_is_flaky_until_it_comes_again(bench: Bench) -> None:
+    first = failed(bench)
+    mend(bench, in_secret=True)
+    program = (bench.folder / "obeys.py").read_text().removesuffix("# mended\n")
+    (bench.folder / "obeys.py").write_text(program)
+    second = bench.run("--lf", device="cuda")
+    assert (second.decided.decision, second.exit_status) == ("undecided", 12), second.output
+    assert "results.ended_by_itself" in second.decided.reason
+    assert "with nothing changed: it has to pass once more" in second.decided.reason
+    assert {check.id for check in second.decided.checks() if check.flaky} >= {"results.ended_by_itself"}
+    third = bench.run("--lf", device="cuda")
+    assert (third.decided.decision, third.decided.continues) == ("go", second.decided.trial), third.output
+    assert carried(third) == {"documents": first.name}
+    assert any("passed once more" in advisory for advisory in third.decided.advisories)
 
 
 def test_everything_that_a_failed_check_stands_on_is_made_again(bench: Bench) -> None:

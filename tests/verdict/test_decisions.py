@@ -9,6 +9,7 @@ from plugins.verdict import Facts
 from plugins.verdict import NEEDED
 from plugins.verdict import Objection
 from plugins.verdict_file import Decision
+from plugins.verdict_file import Pending
 from plugins.verdict_file import Status
 from tests.verdict.making import claimed
 from tests.verdict.making import facts
@@ -38,6 +39,9 @@ TABLE: dict[str, tuple[Facts, Decision, int]] = {
     "everything passed without a training check": (
         facts(plan=[c for c in PLAN if c.criterion != "training"]), "go", 0,
     ),
+    "a pass that nothing was changed for": (facts(before={"inputs.manifest": "failed"}), "undecided", 12),
+    "such a pass, once more": (facts(before={"inputs.manifest": "flaky"}), "go", 0),
+    "a rehearsal with such a pass": (facts(scope="rehearsal", before={"inputs.manifest": "failed"}), "undecided", 12),
     "a rehearsal in which everything passed": (REHEARSAL, "undecided", 0),
     "an order in which everything passed": (facts(scope="order"), "undecided", 0),
     "a folder in which everything passed": (facts(scope="folder"), "undecided", 0),
@@ -189,3 +193,29 @@ def test_a_failure_without_a_message_still_gives_a_reason() -> None:
 def test_scopes_other_than_a_rental_keep_their_scope_and_what_they_continue() -> None:
     verdict = decide(facts(scope="rehearsal", continues="t0"))
     assert (verdict.trial, verdict.continues, verdict.scope) == ("t1", "t0", "rehearsal")
+
+
+#: what is held against a check, what it comes to, whether that is flaky, and what is held against it afterwards
+HELD: list[tuple[Pending | None, Status, bool, Pending | None]] = [
+    (None, "passed", False, None),
+    (None, "failed", False, "failed"),
+    (None, "not_run", False, None),
+    ("failed", "passed", True, "flaky"),
+    ("failed", "failed", False, "failed"),
+    ("failed", "not_run", False, "failed"),
+    ("failed", "not_reached", False, "failed"),
+    ("failed", "broken", False, "failed"),
+    ("flaky", "passed", False, None),
+    ("flaky", "failed", False, "failed"),
+    ("flaky", "not_reached", False, "flaky"),
+]
+
+
+@pytest.mark.parametrize(("before", "status", "flaky", "after"), HELD)
+def test_what_is_held_against_a_check_goes_on_until_it_is_settled(
+    before: Pending | None, status: Status, flaky: bool, after: Pending | None
+) -> None:
+    given = facts(before={"inputs.manifest": before} if before else {})
+    verdict = decide(with_outcome(given, "inputs.manifest", outcome(plan_of("inputs.manifest"), status)))
+    one = result(verdict, "inputs.manifest")
+    assert (one.flaky, one.pending) == (flaky, after)

@@ -81,8 +81,11 @@ def problems(value: Any, of: dict[str, Any], whole: dict[str, Any], at: str = "$
         "null": type(None),
         "integer": int,
         "number": (int, float),
+        "boolean": bool,
     }
-    if "type" in of and (not isinstance(value, kinds[of["type"]]) or isinstance(value, bool)):
+    if "type" in of and (
+        not isinstance(value, kinds[of["type"]]) or isinstance(value, bool) != (of["type"] == "boolean")
+    ):
         return [f"{at}: no {of['type']}"]
     if "enum" in of and value not in of["enum"]:
         found.append(f"{at}: not in {of['enum']}")
