@@ -14,9 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from fixtures import storage
 from fixtures.copy import contradictions
-from fixtures.copy import sync
-from fixtures.copy import transfer
 from fixtures.copy import worth_copying
 from fixtures.evidence import account
 from fixtures.evidence import hangups
@@ -34,6 +33,8 @@ from fixtures.evidence.trial import REPORT
 from fixtures.evidence.trial import Trial
 from fixtures.evidence.trial import VERDICT
 from fixtures.evidence.trial import write_atomically
+from plugins import rereading
+from plugins.machine import files as machine
 from plugins.verdict import decide
 from plugins.verdict import Facts
 from plugins.verdict import Objection
@@ -46,6 +47,7 @@ SUMS_AGREE = "end_of_trial.sums_agree"
 JUDGED_ALIKE = "end_of_trial.judged_alike"
 
 Render = Callable[[Verdict], str]
+Place = storage.Folder | storage.Address
 
 
 def counts(trial: Trial) -> DocumentCounts | None:
@@ -116,6 +118,8 @@ def objections(trial: Trial, facts: Facts) -> list[Objection]:
 def _judged_otherwise(trial: Trial, facts: Facts) -> list[Objection]:
     """Checks that the copy, judged again, brought to another outcome than this run did."""
     copy = trial.find("copy", Copy)
+    if trial.judging and copy is not None and copy.target is None:
+        return _judged_otherwise_then(trial, facts)
     if copy is None or copy.reread is None or copy.reread.error:
         return []  # the check of the copy itself says so
     ours = {outcome.nodeid: outcome.status for outcome in facts.outcomes}
@@ -130,10 +134,28 @@ def _judged_otherwise(trial: Trial, facts: Facts) -> list[Objection]:
     return [Objection(JUDGED_ALIKE, f"judging the copy differs: {'; '.join(differing[:5])}{more}", "reread")]
 
 
+def _judged_otherwise_then(trial: Trial, facts: Facts) -> list[Objection]:
+    """As above for a trial that was fetched: its own verdict says what each check had come to where it was made."""
+    then = rereading.recorded(trial)
+    if then is None:
+        return []
+    statuses: dict[str, str] = {outcome.nodeid: outcome.status for outcome in facts.outcomes}
+    here = {check.id for check in facts.plan if "copy" not in check.evidence}
+    both = here & {check.id for check in then.checks()}
+    different = rereading.differences(then, facts.plan, statuses)
+    said = [f"{id}: {what}" for id, what in different.items() if id in both]
+    return [Objection(JUDGED_ALIKE, f"judging it here differs: {'; '.join(said[:5])}", "reread")] if said else []
+
+
 def close(trial: Trial, facts: Facts, render: Render, *, copying: bool) -> tuple[Verdict, list[str]]:
     """Write everything; the verdict that holds, and what could not be written."""
     copy = trial.find("copy", Copy)
-    target = Path(copy.path) if copying and copy and copy.path and not copy.error else None
+    target = storage.at(copy.path) if copying and copy and copy.path and not copy.error else None
+    with target or contextlib.nullcontext():
+        return _close(trial, facts, render, target)
+
+
+def _close(trial: Trial, facts: Facts, render: Render, target: Place | None) -> tuple[Verdict, list[str]]:
     try:
         verdict, files = _prepare(trial, facts, render)
         if target is not None and (obstacle := _complete_copy(trial, target, files)) is not None:
@@ -146,9 +168,9 @@ def close(trial: Trial, facts: Facts, render: Render, *, copying: bool) -> tuple
         shutil.rmtree(trial.path / LOCKS, ignore_errors=True)
         return verdict, []
     except OSError as error:
-        for folder in filter(None, (trial.path, target)):  # a copy's go without the trial's is none either
-            with contextlib.suppress(OSError):
-                (folder / VERDICT).unlink()
+        for place in filter(None, (storage.Folder(trial.path), target)):
+            with contextlib.suppress(OSError):  # a copy's go without the trial's is none either
+                place.remove(VERDICT)
         trouble = f"the verdict could not be written: {error.strerror or error}"
         facts = dataclasses.replace(facts, trouble=[*facts.trouble, trouble])
         return decide(facts), [trouble]
@@ -157,41 +179,49 @@ def close(trial: Trial, facts: Facts, render: Render, *, copying: bool) -> tuple
 def _prepare(trial: Trial, facts: Facts, render: Render) -> tuple[Verdict, dict[str, bytes]]:
     """The verdict, and the closing files in the order in which they are written."""
     begun = time.monotonic()
-    there = [name for name in worth_copying(trial.path) if name not in (VERDICT, REPORT, sums.NAME)]
+    closing = (VERDICT, REPORT, *machine.NAMES, sums.NAME)
+    there = [name for name in worth_copying(trial.path) if name not in closing]
     if (trial.path / CHECKS).exists():
         there.append(CHECKS)
     artefacts = {name: _artefact(trial.path / name, name) for name in sorted(there)}
     verdict = decide(dataclasses.replace(facts, artefacts=list(artefacts.values())))
     report = render(verdict).encode("utf-8", "backslashreplace")
-    own = Artefact(path=REPORT, sha256=sums.of_bytes(report), bytes=len(report))
+    files = {REPORT: report, **machine.closing(verdict)}
+    own = {
+        name: Artefact(path=name, sha256=sums.of_bytes(data), bytes=len(data)) for name, data in files.items()
+    }
     timing = {**verdict.timing, "report": round(time.monotonic() - begun, 3)}
-    verdict = verdict.model_copy(update={"artefacts": [*verdict.artefacts, own], "timing": timing})
+    verdict = verdict.model_copy(update={"artefacts": [*verdict.artefacts, *own.values()], "timing": timing})
     text = json.dumps(verdict.model_dump(mode="json"), ensure_ascii=False, allow_nan=False, indent=2)
     written = text.encode("utf-8", "backslashreplace") + b"\n"
-    listed = {name: artefact.sha256 for name, artefact in artefacts.items()}
-    listed |= {REPORT: own.sha256, VERDICT: sums.of_bytes(written)}
+    listed = {name: artefact.sha256 for name, artefact in {**artefacts, **own}.items()}
+    listed[VERDICT] = sums.of_bytes(written)
     seal = sums.render(sorted(listed.items())).encode("utf-8", "surrogateescape")
-    return verdict, {REPORT: report, VERDICT: written, sums.NAME: seal}
+    return verdict, {**files, VERDICT: written, sums.NAME: seal}
 
 
 def _artefact(path: Path, name: str) -> Artefact:
     return Artefact(path=sums.shown(name), sha256=sums.of_file(path), bytes=path.stat().st_size)
 
 
-def _complete_copy(trial: Trial, target: Path, files: dict[str, bytes]) -> str | None:
+def _complete_copy(trial: Trial, target: Place, files: dict[str, bytes]) -> str | None:
     """Bring the copy up to the closed trial, byte for byte, and read it all back; why not, or None."""
+    here = [name for name in [*worth_copying(trial.path), CHECKS] if (trial.path / name).exists()]
     try:
-        for name in [*worth_copying(trial.path), CHECKS]:
-            if (trial.path / name).exists() and not (target / name).exists():
-                transfer(trial.path, target, name)
-        for name, data in files.items():
-            write_atomically(target / name, data)
-            sync(target / name)
-        obstacle = "; ".join(sums.differences(target)[:3])
+        for name in here:
+            if not target.exists(name):
+                target.write(trial.path / name, name)
+        # the verdict last: where one lies, everything else was written
+        for name in sorted(files, key=lambda name: name == VERDICT):
+            target.put(name, files[name])
+        obstacle = "; ".join(target.differences({*here, *files}, trial.path / LOCKS / "read-back")[:3])
     except OSError as error:
         obstacle = f"{error.strerror}: {error.filename2 or error.filename or target}"
     if obstacle:
         # a verdict in a copy that does not hold together must not be read as one
-        with contextlib.suppress(OSError):
-            (target / VERDICT).unlink()
+        try:
+            target.remove(VERDICT)
+        except OSError:
+            obstacle += f"; a {VERDICT} that does not count may lie there"
     return obstacle or None
+

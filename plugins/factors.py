@@ -67,7 +67,7 @@ def observe(
     code = {
         "revision": revision(project),
         "suite": suite_sum(project),
-        "application": application_sum(project, application.words),
+        "application": application_sum(project, project / (application.folder or "."), application.words),
     }
     own = {**code, **{name: _sum(path) for name, path in files.items()}}
     # the renter may name a reference as we name a factor of our own
@@ -95,21 +95,25 @@ def suite_sum(project: Path) -> str:
     return sums.of_bytes(sums.render(listed).encode("utf-8", "surrogateescape"))
 
 
-def application_sum(project: Path, command: list[str]) -> str:
+def application_sum(project: Path, folder: Path, command: list[str]) -> str:
     """One sum over the files that the command names, and the code that lies beside each of them.
+
+    Args:
+        folder: where the command is run, and its names are looked for.
+        command: with placeholders, which name nothing.
 
     What a program imports from elsewhere is not seen; an environment is, by looking at it afresh.
     """
     paths: set[Path] = set()
     for word in command:
-        path = project / word
+        path = folder / word
         if "{" not in word and path.is_file():
             paths.add(path)
             paths |= set(_code_below(path.parent))
         elif "{" not in word and path.is_dir():
             paths |= set(_code_below(path))
-    if "-m" in command or not paths:  # a module is looked for in the project folder first
-        paths |= set(_code_below(project))
+    if "-m" in command or not paths:  # a module is looked for in the current folder first
+        paths |= {*_code_below(folder), *_code_below(project)}
     listed = [(str(path), _sum(path)) for path in sorted(paths)]
     return sums.of_bytes(sums.render(listed).encode("utf-8", "surrogateescape"))
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 import pytest
 
+from fixtures import addresses
 from fixtures import inventory as cards
 from fixtures.evidence import secrets
 from fixtures.evidence import sums
@@ -41,7 +42,7 @@ def begin(config: pytest.Config, continues: str | None) -> Trial:
         InputError: the parameters, the order or the reports folder are not what they must be.
     """
     project = config.rootpath
-    pilot = _given(config, config.getoption("pilot") or project / "config" / "pilot.json")
+    pilot = _pilot(config)
     ordered = _given(config, config.getoption("order") or project / "config" / "order.json")
     parameters, order = read_parameters(pilot), read_order(ordered)
     seen = cards.observe()
@@ -104,11 +105,28 @@ def _given(config: pytest.Config, path: str | Path) -> Path:
 
 
 def _copy_to(config: pytest.Config, parameters: Parameters) -> str | None:
-    if given := config.getoption("copy_to"):
-        return str(_given(config, given))
-    if parameters.copy_to is None:
+    """The folder or the address of the copy; what does not show before it is written to is found then.
+
+    Raises:
+        InputError: an address that holds a secret, is of a wrong form, or whose client is not installed.
+    """
+    option = config.getoption("copy_to")
+    given = option or parameters.copy_to
+    if given is None:
         return None
-    return os.path.abspath(config.rootpath / parameters.copy_to)
+    try:
+        if addresses.is_address(given) and (path := addresses.path_of(given)) is None:
+            addresses.check(given)
+            return str(given)
+    except addresses.Refused as refused:
+        where = ("--copy-to", "") if option else (_pilot(config), "copy_to")
+        raise InputError(*where, refused.found, refused.wanted) from None
+    folder = path if addresses.is_address(given) else given
+    return str(_given(config, folder)) if option else os.path.abspath(config.rootpath / str(folder))
+
+
+def _pilot(config: pytest.Config) -> Path:
+    return _given(config, config.getoption("pilot") or config.rootpath / "config" / "pilot.json")
 
 
 def _interpreter(parameters: Parameters, project: Path) -> str:

@@ -7,6 +7,7 @@ pytest-xdist only collect, run checks and make evidence.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import signal
@@ -21,6 +22,8 @@ import pytest
 
 from fixtures import inventory as cards
 from fixtures import launch
+from fixtures.copy import elsewhere
+from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.base import InputError
 from fixtures.evidence.models import Inventory
@@ -41,6 +44,7 @@ from plugins import options
 from plugins import plan
 from plugins import progress
 from plugins import report
+from plugins import rereading
 from plugins import reruns
 from plugins import stages
 from plugins import terminal
@@ -144,6 +148,8 @@ class Controller:
         self.changed: list[Changed] = []
         self.remade: list[Remade] = []
         self.before: dict[str, Pending] = {}
+        self.different: list[str] = []
+        self.notes: list[str] = []
         self.follower: progress.Follower | None = None
         self.preparing: threading.Thread | None = None
         judged = opening.judged(config)
@@ -327,7 +333,8 @@ class Controller:
     def _close(self) -> None:
         facts = self._facts()
         if self.trial.judging:
-            self.verdict = decide(facts)
+            self.verdict = decide(self._compared(facts))
+            self._write_down(self.verdict)
         else:
             copying = self.interruption is None
             self.verdict, unwritten = closing.close(self.trial, facts, self._render, copying=copying)
@@ -340,6 +347,25 @@ class Controller:
                 self.unwritten.append(f"{path}: {error.strerror}")
         if obstacle := machine.append_summary(self.verdict, os.environ):
             self.remarks.append(obstacle)
+
+    def _compared(self, facts: Facts) -> Facts:
+        """With what is judged otherwise than when the trial ended, by another version of the suite perhaps."""
+        before = rereading.recorded(self.trial)
+        statuses: dict[str, str] = {outcome.nodeid: outcome.status for outcome in facts.outcomes}
+        if before is not None and self.asked.narrowed is None:
+            different = rereading.differences(before, facts.plan, statuses)
+            self.different = [f"{id}: {what}" for id, what in different.items()]
+        said = [f"judged otherwise than recorded: {line}" for line in self.different]
+        return dataclasses.replace(facts, advisories=[*facts.advisories, *said])
+
+    def _write_down(self, verdict: Verdict) -> None:
+        """A whole trial that was judged wholly keeps that it was; nothing else in its folder is touched."""
+        wholly = self.asked.narrowed is None and self.interruption is None and not self.trouble
+        if wholly and (self.trial.path / sums.NAME).exists() and not sums.differences(self.trial.path):
+            there = elsewhere(self.trial)
+            trouble = rereading.write(self.trial, self.config.rootpath, verdict, there, self.different)
+            if trouble:
+                self.notes.append(f"that it was judged again could not be written down: {trouble}")
 
     def _facts(self) -> Facts:
         trial, record = self.trial, self.trial.record

@@ -1,36 +1,82 @@
-"""What the terminal ends with: the verdict in a dozen lines. Runs in the controlling process."""
+"""What the terminal ends with: the verdict in a dozen lines.
+
+Runs in the controlling process, and wherever a verdict is printed again: it needs neither pytest nor the models.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import textwrap
 from pathlib import Path
+from typing import Protocol
+from typing import TextIO
+from typing import TYPE_CHECKING
 
-import pytest
-
-from plugins.verdict_file import CriterionResult
-from plugins.verdict_file import DocumentCounts
-from plugins.verdict_file import Status
-from plugins.verdict_file import Verdict
+if TYPE_CHECKING:
+    from plugins.verdict_file import CriterionResult
+    from plugins.verdict_file import DocumentCounts
+    from plugins.verdict_file import Status
+    from plugins.verdict_file import Verdict
 
 _COLOURS = {"go": "green", "fix": "red", "reconfigure": "red", "undecided": "yellow"}
 _WORDS: dict[Status, str] = {
     "passed": "passed", "failed": "FAILED", "not_reached": "not reached", "not_run": "not run", "broken": "BROKEN",
 }  # fmt: skip
-_INDENT = 13
+_INDENT, _WIDTH = 13, 87
+_MARKS = {"bold": 1, "red": 31, "green": 32, "yellow": 33}
 
 
-def write(
-    terminal: pytest.TerminalReporter,
-    verdict: Verdict,
-    report: Path | None,
-    unwritten: list[str],
-    notes: list[str],
-) -> None:
+class Out(Protocol):
+    """What is used here of pytest's TerminalReporter; `Plain` can do it without pytest."""
+
+    def section(self, title: str, sep: str = "=", **markup: bool) -> None: ...
+
+    def write(self, content: str, **markup: bool) -> None: ...
+
+    def write_line(self, line: str, **markup: bool) -> None: ...
+
+
+class Plain:
+    """Prints to `stream` what pytest's own reporter would print, in colours under the same circumstances."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stdout
+        self.coloured = _coloured(self.stream)
+        columns = shutil.get_terminal_size(fallback=(80, 24)).columns
+        self.width = columns if columns >= 40 else 80
+
+    def section(self, title: str, sep: str = "=", **markup: bool) -> None:
+        fill = sep * max((self.width - len(title) - 2) // 2, 1)
+        line = f"{fill} {title} {fill}"
+        self.write_line(line + sep if len(line) < self.width else line, **markup)
+
+    def write(self, content: str, **markup: bool) -> None:
+        marks = [f"\x1b[{_MARKS[name]}m" for name, on in markup.items() if on]
+        coloured = f"{''.join(marks)}{content}\x1b[0m" if marks and self.coloured else content
+        self.stream.write(coloured)
+
+    def write_line(self, line: str, **markup: bool) -> None:
+        self.write(line, **markup)
+        self.stream.write("\n")
+
+
+def _coloured(stream: TextIO) -> bool:
+    """As pytest decides it."""
+    if (said := os.environ.get("PY_COLORS")) in ("0", "1"):
+        return said == "1"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def write(terminal: Out, verdict: Verdict, report: Path | None, unwritten: list[str]) -> None:
     """The decision, the criteria, the first error, the step reached, the next change, the documents, the report."""
     colour = {_COLOURS[verdict.decision]: True}
     terminal.section(f"gpu-pilot: {verdict.trial}", sep="=", bold=True)
     terminal.write(f"{verdict.decision.upper()}", bold=True, **colour)
-    terminal.write_line(f"  {_one_line(verdict.reason, 400)}")
+    terminal.write_line(f"  {one_line(verdict.reason, 400)}")
     if verdict.scope == "rehearsal" and verdict.decision == "fix":  # the reason says so otherwise
         terminal.write_line("rehearsal on the CPU: nothing was established about a rented card")
     terminal.write_line("")
@@ -46,6 +92,8 @@ def write(
         _field(terminal, "change next", f"{verdict.next_change.factor}: {verdict.next_change.advice}")
     if verdict.documents:
         _field(terminal, "documents", counted(verdict.documents))
+    notes = [f"changed since {verdict.continues}: {change.factor}" for change in verdict.changed]
+    notes += [f"made again: {one.evidence} ({one.why})" for one in verdict.remade]
     for note in [*notes, *verdict.advisories]:
         _field(terminal, "note", note)
     for problem in unwritten:
@@ -73,16 +121,14 @@ def _row(criterion: CriterionResult) -> str:
     return f"{criterion.criterion:<14}{_WORDS[criterion.status]:<13}{passed:>3} of {len(criterion.checks):<4}{named}"
 
 
-def _field(terminal: pytest.TerminalReporter, name: str, text: str) -> None:
-    width = max(60, min(terminal.fullwidth if hasattr(terminal, "fullwidth") else 100, 120)) - _INDENT
-    lines = textwrap.wrap(_one_line(text, 1500), width, break_on_hyphens=False, break_long_words=False) or [
-        ""
-    ]
+def _field(terminal: Out, name: str, text: str) -> None:
+    words = one_line(text, 1500)
+    lines = textwrap.wrap(words, _WIDTH, break_on_hyphens=False, break_long_words=False) or [""]
     for number, line in enumerate(lines):
         terminal.write_line(f"{name + ':' if number == 0 else '':<{_INDENT}}{line}")
 
 
-def _one_line(text: str, most: int) -> str:
+def one_line(text: str, most: int) -> str:
     """Printable and short: a document's id or an application's words may hold anything, escape sequences too."""
     plain = "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in text)
     return plain if len(plain) <= most else plain[: most - 1] + "…"

@@ -248,10 +248,14 @@ def test_the_categories_are_the_expected_ones(account: Account, claim: Claims) -
 def test_the_run_used_the_device_it_was_asked_to_use(
     application: Application, account: Account, launch: Launch, claim: Claims
 ) -> None:
-    """Seen in the application's own statement (`device` in its records) and in the card's memory from outside."""
+    """Seen in the application's own statement and in the card's memory from outside.
+
+    It states a device in its records (`device`), or in telling what torch's allocator had there.
+    """
     asked = application.device
     own_word = {"rocm": "cuda"}.get(asked, asked)
     stated = {str(r["device"]) for records in account.records.values() for r in records if r.get("device")}
+    stated |= {one.device for one in application.told.allocators}
     others = sorted(word for word in stated if word.partition(":")[0].casefold() not in (own_word, asked))
     grown = [card for card in application.memory.cards if card.peak_bytes > card.before_bytes]
     on_card = any(card.processes_seen for card in application.memory.cards)

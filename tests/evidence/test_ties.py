@@ -26,6 +26,7 @@ SAID: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
         False,
     ),
     ({"score": "0.51"}, {"score": True}, False),
+    ({"score": 10**400}, {"score": 10**400, "scores": [10**400, 1], "score_margin": 10**400}, False),
     ({}, {}, False),
 ]
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fixtures import documents
 from fixtures import interruption
+from fixtures import runs
+from fixtures.evidence import sums
+from fixtures.evidence.models import Application
 from fixtures.evidence.parameters import ResultsFile
+from tests.evidence import making
+from tests.report import samples
 
 LINES = b'{"id": "a"}\n{"id": "b"}\n{"id": "c"}\n'
 
@@ -46,3 +54,44 @@ def test_a_document_that_is_only_written_at_the_end_is_not_there_after_a_kill(tm
     path.write_bytes(b"[]")
     assert "taken away" in interruption.tear(path, ResultsFile.model_validate({"format": "json"}), 2)
     assert not path.exists()
+
+
+def _given(folder: Path) -> Path:
+    """A manifest of four documents."""
+    folder.mkdir()
+    entries = []
+    for number in range(4):
+        (folder / f"{number}.txt").write_bytes(b"x")
+        same = {"sha256": sums.of_bytes(b"x"), "bytes": 1, "valid": True}
+        entries.append({"id": f"doc-{number}", "file": f"{number}.txt", **same})
+    (folder / "manifest.json").write_text(json.dumps({"documents": entries}))
+    return folder / "manifest.json"
+
+
+@pytest.mark.parametrize(
+    ("kind", "left", "torn"),
+    [("link", LINES, None), ("file", b'{"id": "a"}\n{"id"', "cut in the middle of line 2")],
+)
+def test_nothing_is_torn_behind_a_link(
+    kind: str, left: bytes, torn: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A results file that is a link leads to a file of the renter's."""
+    given = documents.observe(_given(tmp_path / "given"))
+    records = [{"id": entry.id, "status": "rejected", "reason": "not a text"} for entry in given.entries]
+    (file := tmp_path / "theirs").write_bytes(LINES)
+
+    def run(_: Any, __: Any, wanted: runs.Run, ___: Any) -> Application:
+        if wanted.stop_after is None:
+            return samples.application(records)
+        wanted.output.mkdir()
+        place = wanted.output / "results.jsonl"
+        place.symlink_to(file) if kind == "link" else file.rename(place)
+        made = samples.application(records, ended="stopped", returncode=None)
+        return made.model_copy(update={"results": made.results.model_copy(update={"kind": kind})})
+
+    monkeypatch.setattr(runs, "run", run)
+    seen = interruption.observe(
+        making.trial(tmp_path), samples.launch(), given, samples.application(records), tmp_path / "raw", print
+    )
+    assert seen.torn == torn
+    assert (tmp_path / "raw" / "output" / "results.jsonl").read_bytes() == left

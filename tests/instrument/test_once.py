@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from pydantic import ValidationError
 
+from fixtures import instrument
 from fixtures.evidence import trial as store
 from fixtures.evidence.trial import Broken
 from fixtures.evidence.trial import NotReached
@@ -107,6 +109,22 @@ def test_what_does_not_fit_its_model_is_broken(trial: Trial) -> None:
     make = Maker(lambda _: Seen.model_validate({"text": 5}))
     with pytest.raises(Broken, match=ValidationError.__name__):
         once(trial, "launch", Seen, make)
+
+
+def test_who_waits_is_patient_enough_for_every_run_before_the_one_waited_for(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With workers each run that takes all of its deadline comes before the last, and none of that is a fault."""
+    patience: list[float] = []
+
+    def noting(path: Path, timeout: float) -> FileLock:
+        patience.append(timeout)
+        return FileLock(path, timeout=timeout)
+
+    monkeypatch.setattr(instrument, "FileLock", noting)
+    once(trial, "hangup", Seen, Maker())
+    runs = ("application", "in another order", "to be interrupted", "going on", "hung up", "hung up again")
+    assert patience[0] > len(runs) * trial.record.parameters.application.deadline_s
 
 
 class Interrupted(BaseException):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,16 @@ def test_a_value_is_replaced_wherever_the_chunks_part(
     printed.hide(path, VALUES)
     assert path.read_bytes() == after
     assert [one.name for one in tmp_path.iterdir()] == ["stdout.txt"]
+
+
+def test_what_is_no_file_of_ours_is_left_alone(tmp_path: Path) -> None:
+    """A pipe in its place would be waited for without end, and behind a link lies what is somebody else's."""
+    (theirs := tmp_path / "theirs").write_bytes(b"hunter2!")
+    (link := tmp_path / "link").symlink_to(theirs)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe", "missing"):
+        printed.hide(tmp_path / name, VALUES)
+    assert (link.is_symlink(), theirs.read_bytes()) == (True, b"hunter2!")
 
 
 @pytest.mark.parametrize("text", [b"", b"secret-on", b"nothing here\n" * 1000])

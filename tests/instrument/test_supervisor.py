@@ -95,6 +95,21 @@ def test_telling_is_progress(tmp_path: Path) -> None:
     assert seen[-1]["card"] is None
 
 
+def test_when_it_was_started_is_told_from_when_the_supervisor_was(tmp_path: Path) -> None:
+    """What the application tells has the time of day, and is held against samples that count from its start."""
+    code = """
+        import os, time, psutil
+        print(psutil.Process(os.getppid()).create_time(), time.time())
+    """
+    report = run(request(tmp_path, sys.executable, "-c", textwrap.dedent(code)))
+    supervisor_began, application_began = map(float, (tmp_path / "stdout.txt").read_text().split())
+    assert supervisor_began < report["began_at"] <= application_began
+
+
+def test_what_never_started_has_no_start(tmp_path: Path) -> None:
+    assert run(request(tmp_path, str(tmp_path / "nothing")))["began_at"] is None
+
+
 def test_the_same_without_a_word_is_none(tmp_path: Path) -> None:
     code = textwrap.dedent(TELLER).replace("stream.write", "len")
     asked = python(tmp_path, code, told=str(tmp_path / "told.jsonl"), no_progress_s=1.0)

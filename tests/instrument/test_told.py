@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ def test_processes_that_share_a_device_are_added_up(
     [
         "no JSON", "[]", "5", "{}", '{"other": 1}', '{"document": 5}', '{"document": "x", "at": "now"}',
         '{"document": "x", "at": NaN}', '{"document": "x", "document": "y"}', '{"crash": null}', "[" * 9000,
+        '{"parts": {"weights": ' + "9" * 400 + "}}",
         '{"parts": {"weights": -1}}', '{"parts": {"weights": 1.5}}', '{"parts": {"weights": true}}', '{"parts": 7}',
         '{"placed": {"x": 0}}', '{"placed": []}', '{"allocator": {}}', '{"allocator": null, "process": []}',
         '{"document": "x", "at": ' + "9" * 400 + "}", '{"document": "\\ud800"}', "\xff",
@@ -109,6 +111,35 @@ def test_what_is_read_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "more than 30 bytes" in str(read(tmp_path / "told", *[{"parts": {"x": 1}}] * 9).problem)
     monkeypatch.setattr(told, "LONGEST_LINE", 20)
     assert "longer than 20 bytes" in str(read(tmp_path / "told", "x" * 21).problem)
+
+
+#: a line that says a number, the limit on how many are kept, and what is then kept of them
+BOUNDED: dict[str, tuple[Callable[[int], dict[str, Any]], str, Callable[[Told], int]]] = {
+    "processes": (
+        lambda n: allocator(1, 1, 1000.0, process=n),
+        "MOST_PROCESSES",
+        lambda seen: seen.allocators[0].peak_reserved_bytes,  # one byte each, all at the same time
+    ),
+    "devices": (
+        lambda n: allocator(1, 1, 1000.0, device=f"cuda:{n}"),
+        "MOST_PARTS",
+        lambda seen: len(seen.allocators),
+    ),
+    "parts": (lambda n: {"parts": {f"part {n}": 1}}, "MOST_PARTS", lambda seen: len(seen.parts)),
+}
+
+
+@pytest.mark.parametrize("what", BOUNDED)
+@pytest.mark.parametrize(("told_of", "kept", "whole"), [(3, 3, True), (9, 3, False)])
+def test_what_is_held_against_each_other_is_bounded(
+    what: str, told_of: int, kept: int, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, limit, count = BOUNDED[what]
+    monkeypatch.setattr(told, limit, 3)
+    seen = read(tmp_path / "told", *map(line, range(told_of)))
+    assert count(seen) == kept
+    assert (seen.problem is None) is whole
+    assert whole or "of which the first are kept" in str(seen.problem)
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "pipe"])

@@ -201,6 +201,36 @@ def test_a_peak_that_was_too_high_before_the_card_stopped_answering_was_too_high
     assert not on_cards(run(card(peak_bytes=99 * GIB), cards_unread="stopped answering after 3.0 s")).holds
 
 
+# -- which device ------------------------------------------------------------------------------------------
+
+HIDDEN = card(processes_seen=False, processes_bytes=None)
+UNTOUCHED = card(peak_bytes=GIB, processes_seen=False, processes_bytes=None)
+
+
+@pytest.mark.parametrize(
+    ("application", "holds"),
+    [
+        (run(card()), True),
+        (run(HIDDEN), False),
+        (run(HIDDEN, allocators=[torch("cuda:0", 80)]), True),
+        (run(UNTOUCHED, allocators=[torch("cuda:0", 80)]), False),
+        (run(HIDDEN, allocators=[torch("xpu:0", 80)]), False),
+    ],
+    ids=[
+        "seen on the card",
+        "hidden and mute",
+        "hidden, and torch told",
+        "torch told of another",
+        "elsewhere",
+    ],
+)
+def test_what_torch_told_of_a_device_is_a_statement(application: Application, holds: bool) -> None:
+    """A function's records name no device, and a container may hide its process on the card."""
+    account = accounts.take(samples.documents().entries, application.results.lines)
+    check = results.test_the_run_used_the_device_it_was_asked_to_use
+    assert said(check, application, account, samples.launch()).holds is holds
+
+
 # -- the host ----------------------------------------------------------------------------------------------
 
 

@@ -56,12 +56,14 @@ SHARED = [
     "are out of shared memory. Please try to raise your shared memory limit.",
     "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
     "OSError: [Errno 28] No space left on device: '/dev/shm/nccl-x'",
+    "RuntimeError: unable to open shared memory object </torch_81_9> in read-write mode: No space left on device (28)",
 ]
 NOTHING = [
     "",
     "Subject: my laptop says it is out of memory when I open the invoice",
     "the patient states that she runs out of memory when asked for names",
     "error: out of resource: shared memory, Required: 147456, Hardware limit: 101376",
+    "RuntimeError: unable to open shared memory object </torch_81_9> in read-write mode: Too many open files (24)",
     "ibv_reg_mr failed: Cannot allocate memory",
     "RESOURCE_EXHAUSTED: quota exceeded for this minute",
     "class MyMemoryErrors(Base): ...",

@@ -163,6 +163,7 @@ class Bench:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         # the suite's own modules are rewritten by pytest; doing so for every run takes longer than the run
         clean.pop("PYTHONDONTWRITEBYTECODE", None)
+        clean.pop("GITHUB_STEP_SUMMARY", None)  # the summary is of these tests, not of their pilots
         clean["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
         if not real_torch:
             clean["PYTHONPATH"] = str(STUBS)

@@ -70,7 +70,7 @@ def test_a_healthy_pilot_is_go_with(bench: Bench, options: tuple[str, ...]) -> N
     assert run.trial
     assert (run.trial / "report.html").stat().st_size > 10_000
     assert not (run.trial / ".locks").exists()
-    assert (run.trial / "junit.xml").exists() == ("no:junitxml" not in options)
+    assert (run.trial / "junit.xml").exists(), "it is written from the verdict, not by pytest's plugin"
     subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=run.trial, check=True)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fixtures.evidence import sums
+from fixtures.evidence.names import REREAD
 from fixtures.evidence.trial import VERDICT
 from tests.pilot.bench import Bench
 from tests.pilot.bench import Run
@@ -56,7 +57,7 @@ def seal(trial: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [pytest.param((), id="serial"), pytest.param(("-n", "2"), id="workers")])
-def test_a_whole_trial_comes_to_the_same_and_nothing_is_written(
+def test_a_whole_trial_comes_to_the_same_and_only_that_it_was_judged_is_written(
     bench: Bench, trial: Path, workers: tuple[str, ...]
 ) -> None:
     before = commands.contents(bench.folder)
@@ -64,8 +65,10 @@ def test_a_whole_trial_comes_to_the_same_and_nothing_is_written(
     assert (run.decided.decision, run.exit_status) == ("go", 0), run.output
     after = commands.contents(bench.folder)
     assert {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} == {
-        f"judged-{trial.name}.json"
-    }
+        f"judged-{trial.name}.json", f"{trial.name}/{REREAD}",
+    }  # fmt: skip
+    (reading,) = json.loads((trial / REREAD).read_text())["readings"]
+    assert (reading["decision"], reading["recorded"], reading["differences"]) == ("go", "go", [])
     ours = json.loads((trial / VERDICT).read_text())
     assert [(check.id, check.status) for check in run.decided.checks()] == [
         (check["id"], check["status"]) for criterion in ours["criteria"] for check in criterion["checks"]
@@ -82,6 +85,84 @@ def test_a_whole_trial_is_judged_from_a_read_only_folder(bench: Bench, trial: Pa
     finally:
         subprocess.run(["umount", "--lazy", str(trial)], check=True)
     assert (run.decided.decision, run.exit_status) == ("go", 0), run.output
+
+
+# -- a trial that is fetched from the rental -------------------------------------------------------------------
+
+
+def _from_another_machine(trial: Path) -> None:
+    """As if it had been made on a machine that was booted otherwise; its cards are not here."""
+    change(
+        evidence(trial, "inventory"), lambda envelope: envelope["observed"]["host"].update(boot_id="another")
+    )
+    seal(trial)
+
+
+@pytest.fixture(scope="module")
+def without_a_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trial that ended in fix on the rental because no place for a copy was named, and in which all else passed."""
+    bench = Bench(tmp_path_factory.mktemp("open") / "renter")
+    bench.pretend_cards("NVIDIA H200")
+    del bench.parameters["copy_to"]
+    run = bench.run(device="cuda")
+    assert run.decided.first_error is not None
+    assert run.decided.first_error.check == "end_of_trial.copied", run.output
+    assert run.trial
+    return run.trial
+
+
+@pytest.fixture
+def fetched(bench: Bench, without_a_copy: Path) -> Path:
+    bench.environment["STUB_CARDS"] = ""
+    return Path(shutil.copytree(without_a_copy, bench.folder / without_a_copy.name))
+
+
+def test_an_end_of_trial_that_was_left_open_is_closed_from_home(bench: Bench, fetched: Path) -> None:
+    _from_another_machine(fetched)
+    before = (fetched / VERDICT).read_bytes()
+    run = bench.judge(fetched)
+    assert (run.decided.decision, run.exit_status) == ("go", 0), run.output
+    assert "here on another machine" in (run.decided.criteria[-1].checks[-3].found or "")
+    assert (fetched / VERDICT).read_bytes() == before
+    (reading,) = json.loads((fetched / REREAD).read_text())["readings"]
+    assert (reading["elsewhere"], reading["decision"], reading["recorded"]) == (True, "go", "fix")
+    assert bench.judge(fetched).exit_status == 0
+    assert len(json.loads((fetched / REREAD).read_text())["readings"]) == 2
+
+
+def test_on_the_machine_where_it_was_made_it_stays_open(bench: Bench, fetched: Path) -> None:
+    """A second folder on the same disk is no copy that outlives the rental."""
+    run = bench.judge(fetched)
+    assert (run.decided.decision, run.exit_status) == ("fix", 10), run.output
+    assert not json.loads((fetched / REREAD).read_text())["readings"][0]["elsewhere"]
+
+
+def test_what_was_altered_on_the_way_closes_nothing(bench: Bench, fetched: Path) -> None:
+    _from_another_machine(fetched)
+    (fetched / "evidence" / "application" / "stdout.txt").write_text("altered")
+    run = bench.judge(fetched)
+    assert (run.decided.decision, run.exit_status) == ("fix", 10), run.output
+    assert not (fetched / REREAD).exists()
+
+
+def test_what_another_version_judges_otherwise_is_listed_and_what_was_recorded_stays(
+    bench: Bench, trial: Path
+) -> None:
+    """As if the suite that made it had known another check, and had judged one otherwise."""
+
+    def otherwise(verdict: dict[str, Any]) -> None:
+        checks = verdict["criteria"][1]["checks"]
+        checks[0].update(status="not_reached")
+        checks[1].update(id="inputs.of_then")
+
+    change(trial / VERDICT, otherwise)
+    seal(trial)
+    run = bench.judge(trial)
+    said = [line for line in run.decided.advisories if line.startswith("judged otherwise than recorded: ")]
+    assert len(said) == 3
+    assert any("not_reached then, passed now" in line for line in said)
+    assert any("inputs.of_then: passed then, not in the suite now" in line for line in said)
+    assert any("not in the suite then, passed now" in line for line in said)
 
 
 # -- folders that no verdict can stand on ------------------------------------------------------------------

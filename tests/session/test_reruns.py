@@ -91,7 +91,9 @@ def test_only_the_evidence_that_failed_is_made_again(
     origin = {check.id: check.carried_from for check in run.decided.checks()}
     assert origin["inputs.sums"] == first.name
     assert [change.factor for change in run.decided.changed] == ["project.application"]
-    assert {one.evidence: one.why for one in run.decided.remade}["application"] == "changed: project.application"
+    assert {one.evidence: one.why for one in run.decided.remade}[
+        "application"
+    ] == "changed: project.application"
     assert commands.contents(first) == before
     assert run.trial
     assert bench.judge(run.trial).exit_status == 0

@@ -1,0 +1,1 @@
+"""What a person decided, recorded beside the machine's verdict: decision.json, decision.md, and a chain over all."""
