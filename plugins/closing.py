@@ -45,6 +45,13 @@ from plugins.verdict_file import Verdict
 COPIED = "end_of_trial.copied"
 SUMS_AGREE = "end_of_trial.sums_agree"
 JUDGED_ALIKE = "end_of_trial.judged_alike"
+#: what can be left out of a trial, in words
+AGAIN = "another order and batch size, and going on after an interruption (--once)"
+HANGUP = "whether the long run survives a hang-up"
+DONE_AGAIN = (
+    "whether finished documents are done again: results in one JSON document are whole only at the end of a run, so an "
+    "interruption loses everything"
+)
 
 Render = Callable[[Verdict], str]
 Place = storage.Folder | storage.Address
@@ -92,9 +99,17 @@ def advisories(trial: Trial) -> list[str]:
 
 def _not_asked(trial: Trial) -> list[str]:
     """What nothing can be said about, because the parameters or the options left it out."""
-    parameters, left_out = trial.record.parameters, []
-    if trial.record.once:
-        left_out.append("another order and batch size, and going on after an interruption (--once)")
+    parameters, once, left_out = trial.record.parameters, trial.record.once, []
+    asked = parameters.application
+    if once:
+        left_out.append(AGAIN)
+    elif asked.results_file.format == "json":
+        left_out.append(DONE_AGAIN)
+    if asked.detached is not None and once:
+        left_out.append(f"{HANGUP} (--once)")
+    elif asked.detached is None and trial.record.scope == "rehearsal":
+        # on a rental the ways are tried, and named below
+        left_out.append(f"{HANGUP} (application.detached)")
     if parameters.planned is None:
         left_out.append("the longest document of the planned volume (`planned` is not in the parameters)")
     return [*left_out, "training"]
@@ -144,7 +159,9 @@ def _judged_otherwise_then(trial: Trial, facts: Facts) -> list[Objection]:
     both = here & {check.id for check in then.checks()}
     different = rereading.differences(then, facts.plan, statuses)
     said = [f"{id}: {what}" for id, what in different.items() if id in both]
-    return [Objection(JUDGED_ALIKE, f"judging it here differs: {'; '.join(said[:5])}", "reread")] if said else []
+    return (
+        [Objection(JUDGED_ALIKE, f"judging it here differs: {'; '.join(said[:5])}", "reread")] if said else []
+    )
 
 
 def close(trial: Trial, facts: Facts, render: Render, *, copying: bool) -> tuple[Verdict, list[str]]:
@@ -168,7 +185,8 @@ def _close(trial: Trial, facts: Facts, render: Render, target: Place | None) -> 
         shutil.rmtree(trial.path / LOCKS, ignore_errors=True)
         return verdict, []
     except OSError as error:
-        for place in filter(None, (storage.Folder(trial.path), target)):
+        places: list[Place] = [storage.Folder(trial.path), *([target] if target else [])]
+        for place in places:
             with contextlib.suppress(OSError):  # a copy's go without the trial's is none either
                 place.remove(VERDICT)
         trouble = f"the verdict could not be written: {error.strerror or error}"
@@ -224,4 +242,3 @@ def _complete_copy(trial: Trial, target: Place, files: dict[str, bytes]) -> str 
         except OSError:
             obstacle += f"; a {VERDICT} that does not count may lie there"
     return obstacle or None
-

@@ -48,7 +48,9 @@ def run(main: Callable[[], int]) -> NoReturn:
 def status(main: Callable[[], int]) -> int:
     """The exit status of `main`; whatever is wrong with what it was given is one line, and no traceback."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character is no reason to end
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a terminal that cannot show a character is no reason to end
             stream.reconfigure(errors="backslashreplace")
     try:
         ended = main()

@@ -115,14 +115,13 @@ def _copy_to(config: pytest.Config, parameters: Parameters) -> str | None:
     if given is None:
         return None
     try:
-        if addresses.is_address(given) and (path := addresses.path_of(given)) is None:
-            addresses.check(given)
-            return str(given)
+        place = addresses.accepted(given)
     except addresses.Refused as refused:
-        where = ("--copy-to", "") if option else (_pilot(config), "copy_to")
-        raise InputError(*where, refused.found, refused.wanted) from None
-    folder = path if addresses.is_address(given) else given
-    return str(_given(config, folder)) if option else os.path.abspath(config.rootpath / str(folder))
+        file, key = ("--copy-to", "") if option else (_pilot(config), "copy_to")
+        raise InputError(file, key, refused.found, refused.wanted) from None
+    if addresses.is_address(place):
+        return place
+    return str(_given(config, place)) if option else os.path.abspath(config.rootpath / place)
 
 
 def _pilot(config: pytest.Config) -> Path:

@@ -26,8 +26,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     group.addoption("--reports", metavar="DIR", help="Where each trial gets a folder (default: reports)")
     group.addoption(
         "--copy-to",
-        metavar="DIR",
-        help="Where the trial is copied to and read again (default: as in the parameters)",
+        metavar="PLACE",
+        help="Folder or address (s3://, gs://, sftp://, …) that the trial is copied to and read again from "
+        "(default: as in the parameters)",
     )
     group.addoption(
         "--trial", metavar="DIR", help="Judge this trial again from its folder alone and run nothing"
@@ -42,12 +43,21 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     group.addoption(
         "--once",
         action="store_true",
-        help="Run the application once only; the verdict then says that order, batches and resuming were not tried",
+        help="Run the application once only; the verdict then says that order, batches, resuming and the hang-up "
+        "were not tried",
     )
     group.addoption(
         "--verdict",
         metavar="FILE",
         help="Write the machine-readable verdict to this file too, also with --trial",
+    )
+    group.addoption(
+        "--provider-bundle",
+        metavar="FILE",
+        nargs="?",
+        const="",
+        help="Pack what the provider's support needs of the trial, also with --trial: no secrets, no texts of "
+        "documents (default: beside the trial; as python -m plugins.bundle)",
     )
     group.addoption(
         "--require-go", action="store_true", help="Exit with a status other than 0 unless the decision is go"
@@ -111,3 +121,21 @@ def _ignored(config: pytest.Config) -> str | None:
 
 def _is_below(path: Path, folder: Path) -> bool:
     return path == folder.resolve() or folder.resolve() in path.parents
+
+
+def bundle_file(config: pytest.Config) -> Path | None:
+    """Where --provider-bundle is to be written; None where it names no file."""
+    named = config.getoption("provider_bundle")
+    return config.invocation_params.dir / named if named else None
+
+
+def check_bundle_file(config: pytest.Config) -> None:
+    """Before anything is run.
+
+    Raises:
+        pytest.UsageError: something is there already, as where the option took the suite for its file.
+    """
+    file = bundle_file(config)
+    if file and file.exists():
+        found = "a folder (write --provider-bundle=FILE)" if file.is_dir() else "a file that is there already"
+        raise pytest.UsageError(f"--provider-bundle {file}: found {found}; wanted a new name")

@@ -83,8 +83,9 @@ def asked(record: Record) -> frozenset[str]:
     parameters = record.parameters
     found: dict[Need, bool] = {
         "planned": parameters.planned is not None,
-        "detached": parameters.application.detached is not None,
+        "detached": parameters.application.detached is not None and not record.once,
         "repeated": not record.once,
+        "kept": parameters.application.results_file.format != "json" and not record.once,
         "access": bool(parameters.application.access),
     }
     return frozenset(name for name, there in found.items() if there)

@@ -178,6 +178,22 @@ def carry(source: Earlier, target: Trial, look: Callable[[], Launch]) -> Carried
     return Carried(carried, remade)
 
 
+def nothing_left(source: Earlier, target: Trial, carried: Carried) -> bool:
+    """Whether a rerun would only repeat what holds: everything passed for good, and all of it could be carried."""
+    verdict = source.verdict
+    if verdict is None or verdict.exit_status != 0:
+        return False
+    checks = verdict.checks()
+    stand_on = {name for check in checks for name in check.evidence if name in STANDS_ON}
+    settled = all(check.status == "passed" and check.pending is None for check in checks)
+    same = not changed(source.trial.record.factors, target.record.factors)
+    alike = (
+        source.trial.record.once == target.record.once
+        and source.trial.record.copy_to == target.record.copy_to
+    )
+    return settled and same and alike and stand_on <= set(carried.names)
+
+
 def _other_device(source: Trial, target: Trial) -> str | None:
     if source.record.device == target.record.device:
         return None
@@ -229,7 +245,12 @@ def _copy(source: Trial, target: Trial, name: str) -> None:
     envelope = source.envelope(name)
     if envelope.observed is None:
         raise Broken(f"evidence {name!r} holds nothing")
-    if source.raw(name).is_dir():
-        shutil.copytree(source.raw(name), target.raw(name), symlinks=True)
     origin = envelope.carried_from or source.name
-    target.write(envelope.model_copy(update={"trial": target.name, "carried_from": origin}))
+    try:
+        if source.raw(name).is_dir():
+            shutil.copytree(source.raw(name), target.raw(name), symlinks=True)
+        target.write(envelope.model_copy(update={"trial": target.name, "carried_from": origin}))
+    except BaseException:
+        # a remnant would be in the way of making it again
+        shutil.rmtree(target.raw(name), ignore_errors=True)
+        raise

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
+from typing import NoReturn
 
 import psutil
 import pytest
@@ -37,6 +38,7 @@ from fixtures.instrument import PROGRESS
 from fixtures.instrument import TRIAL
 from fixtures.reader import READER
 from fixtures.reader import Reader
+from plugins import bundle
 from plugins import closing
 from plugins import commands
 from plugins import opening
@@ -83,6 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
         _register_planner(config, opening.scope_of(device), seen, device, None)
     else:
         config.option.lf = continuing
+        options.check_bundle_file(config)
         try:
             controller = Controller(config, asked)
         except InputError as error:
@@ -142,13 +145,12 @@ class Controller:
         self.interruption: str | None = None
         self.verdict: Verdict | None = None
         self.unwritten: list[str] = []
-        #: what a person should know and what decides nothing, seen when the verdict was written already
-        self.remarks: list[str] = []
         self.carried: list[str] = []
         self.changed: list[Changed] = []
         self.remade: list[Remade] = []
         self.before: dict[str, Pending] = {}
         self.different: list[str] = []
+        #: what a person should know and what decides nothing, seen when the verdict was written already
         self.notes: list[str] = []
         self.follower: progress.Follower | None = None
         self.preparing: threading.Thread | None = None
@@ -183,7 +185,19 @@ class Controller:
             self.before = reruns.pending(before, trial)
             carried = reruns.carry(before, trial, lambda: launch.look(trial))
             self.carried, self.remade = carried.names, carried.remade
+            if reruns.nothing_left(before, trial, carried):
+                self._show_again(before, trial)
         return trial
+
+    def _show_again(self, before: reruns.Earlier, trial: Trial) -> NoReturn:
+        """There is nothing to rerun: the new trial goes again, and the verdict that holds is shown."""
+        shutil.rmtree(trial.path, ignore_errors=True)
+        verdict = before.verdict
+        assert verdict
+        self._hand_out(verdict, before.trial)
+        why = "nothing to rerun: every check passed, and nothing that they stand on has changed"
+        terminal.write(terminal.Plain(), verdict, before.trial.path / REPORT, self.unwritten, [why, *self.notes])
+        pytest.exit(f"{why} since {verdict.trial}", verdict.exit_status)
 
     def _begin_early(self) -> None:
         """torch imports while pytest collects; with workers, one of them does it."""
@@ -339,14 +353,24 @@ class Controller:
             copying = self.interruption is None
             self.verdict, unwritten = closing.close(self.trial, facts, self._render, copying=copying)
             self.unwritten += unwritten
+        self._hand_out(self.verdict, self.trial)
+
+    def _hand_out(self, verdict: Verdict, trial: Trial) -> None:
+        """To where --verdict, --provider-bundle and a GitHub runner ask for it."""
         if wanted := self.config.getoption("verdict"):
             path = self.config.invocation_params.dir / wanted
             try:
-                write_json(path, self.verdict)
+                write_json(path, verdict)
             except OSError as error:
                 self.unwritten.append(f"{path}: {error.strerror}")
-        if obstacle := machine.append_summary(self.verdict, os.environ):
-            self.remarks.append(obstacle)
+        if obstacle := machine.append_summary(verdict, os.environ):
+            self.notes.append(obstacle)
+        if self.config.getoption("provider_bundle") is not None:
+            file = options.bundle_file(self.config) or bundle.default_file(trial)
+            try:
+                self.notes.append(bundle.said(file, bundle.write(trial, verdict, file)))
+            except (InputError, OSError) as error:
+                self.unwritten.append(str(error))
 
     def _compared(self, facts: Facts) -> Facts:
         """With what is judged otherwise than when the trial ended, by another version of the suite perhaps."""
@@ -437,8 +461,7 @@ class Controller:
         result = yield
         if self.verdict:
             page = None if self.trial.judging else self.trial.path / REPORT
-            said = {"advisories": [*self.verdict.advisories, *self.remarks]}
-            terminal.write(terminalreporter, self.verdict.model_copy(update=said), page, self.unwritten)
+            terminal.write(terminalreporter, self.verdict, page, self.unwritten, self.notes)
         return result
 
     def pytest_unconfigure(self) -> None:

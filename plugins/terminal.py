@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 from typing import TextIO
@@ -31,7 +32,7 @@ _MARKS = {"bold": 1, "red": 31, "green": 32, "yellow": 33}
 class Out(Protocol):
     """What is used here of pytest's TerminalReporter; `Plain` can do it without pytest."""
 
-    def section(self, title: str, sep: str = "=", **markup: bool) -> None: ...
+    def write_sep(self, sep: str, title: str, **markup: bool) -> None: ...
 
     def write(self, content: str, **markup: bool) -> None: ...
 
@@ -47,8 +48,8 @@ class Plain:
         columns = shutil.get_terminal_size(fallback=(80, 24)).columns
         self.width = columns if columns >= 40 else 80
 
-    def section(self, title: str, sep: str = "=", **markup: bool) -> None:
-        fill = sep * max((self.width - len(title) - 2) // 2, 1)
+    def write_sep(self, sep: str, title: str, **markup: bool) -> None:
+        fill = sep * max((self.width - len(title) - 2) // (2 * len(sep)), 1)
         line = f"{fill} {title} {fill}"
         self.write_line(line + sep if len(line) < self.width else line, **markup)
 
@@ -71,10 +72,13 @@ def _coloured(stream: TextIO) -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
-def write(terminal: Out, verdict: Verdict, report: Path | None, unwritten: list[str]) -> None:
+def write(
+    terminal: Out, verdict: Verdict, report: Path | None, unwritten: Sequence[str], notes: Sequence[str] = ()
+) -> None:
     """The decision, the criteria, the first error, the step reached, the next change, the documents, the report."""
     colour = {_COLOURS[verdict.decision]: True}
-    terminal.section(f"gpu-pilot: {verdict.trial}", sep="=", bold=True)
+    # pytest may believe itself in the middle of a line of dots, and would break the next line that is written in parts
+    terminal.write_sep("=", f"gpu-pilot: {verdict.trial}", bold=True)
     terminal.write(f"{verdict.decision.upper()}", bold=True, **colour)
     terminal.write_line(f"  {one_line(verdict.reason, 400)}")
     if verdict.scope == "rehearsal" and verdict.decision == "fix":  # the reason says so otherwise
@@ -92,9 +96,9 @@ def write(terminal: Out, verdict: Verdict, report: Path | None, unwritten: list[
         _field(terminal, "change next", f"{verdict.next_change.factor}: {verdict.next_change.advice}")
     if verdict.documents:
         _field(terminal, "documents", counted(verdict.documents))
-    notes = [f"changed since {verdict.continues}: {change.factor}" for change in verdict.changed]
-    notes += [f"made again: {one.evidence} ({one.why})" for one in verdict.remade]
-    for note in [*notes, *verdict.advisories]:
+    changed = [f"changed since {verdict.continues}: {change.factor}" for change in verdict.changed]
+    remade = [f"made again: {one.evidence} ({one.why})" for one in verdict.remade]
+    for note in [*notes, *changed, *remade, *verdict.advisories]:
         _field(terminal, "note", note)
     for problem in unwritten:
         _field(terminal, "not written", problem)

@@ -51,9 +51,10 @@ def main(arguments: list[str] | None = None) -> int:
     from plugins.decision.record import Asked
     from plugins.trials.finding import find
 
-    reports = given.reports or console.REPORTS
-    path = find(reports, given.trial or LATEST)
-    asked = Asked(given.decision, given.because, given.by, given.override, given.again)
+    # argparse makes an empty list of `--because=--`
+    because, by, named = ("" if one == [] else one for one in (given.because, given.by, given.trial))
+    path = find(given.reports or console.REPORTS, LATEST if named is None else named)
+    asked = Asked(given.decision, because, by, given.override, given.again)
     return _record(given.reports or path.parent, path, asked, overriding=given.override)
 
 

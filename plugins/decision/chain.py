@@ -130,9 +130,7 @@ def locked(reports: Path) -> Iterator[None]:
             reports / LOCK, "", f"another process for {LOCK_S:.0f} s", "that it comes to an end"
         ) from None
     except OSError as error:
-        raise InputError(
-            reports, "", error.strerror or str(error), "a folder that can be written"
-        ) from None
+        raise InputError(reports, "", error.strerror or str(error), "a folder that can be written") from None
     try:
         yield
     finally:

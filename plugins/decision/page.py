@@ -1,12 +1,14 @@
 """decision.md: the decision as a page to be attached to a ticket, a mail or a purchase.
 
 Whatever an application, a machine or a person wrote is hostile here: it must not end a table, become markup or turn
-into a link. Texts of the application and of the machine stand in code spans, where Markdown reads nothing at all.
+into a link. What the application, the machine or a file said stands in code spans, where Markdown reads nothing at all;
+tables hold our own words and numbers only. The words of the person who decides are escaped.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from fixtures.evidence import sums
 from plugins.decision.chain import NAME
@@ -43,30 +45,30 @@ def render(decided: Decided) -> str:
     facts = {
         "Decision": f"**{decided.decision}**{' (override)' if decided.override else ''}",
         "Decided by": prose(decided.by) if decided.by else "not said",
-        "When": prose(text.moment(decided.when)),
-        "Trial": prose(decided.trial),
+        "When": code(text.moment(decided.when)),
+        "Trial": code(decided.trial),
         "Scope": decided.scope,
         "The machine's decision": machine.decision,
         "In decisions.jsonl": f"line {decided.number}",
     }
     order = {
-        "Card": prose(decided.order.card or "not written down"),
+        "Card": code(decided.order.card) if decided.order.card else "not written down",
         "Cards in all": str(decided.order.cards),
         "Lots": str(decided.order.lots),
         "Days": str(decided.order.days),
-        "Preparation": prose(decided.order.preparation),
+        "Preparation": code(decided.order.preparation),
     }
     parts = [
         f"# Decision on a rented GPU: {decided.decision}{' (override)' if decided.override else ''}",
         *override,
-        "", *table(("", ""), list(facts.items())),
+        "", *(f"- {name}: {value}" for name, value in facts.items()),
         "", "## Reason", "", *(f"> {prose(line)}" for line in decided.reason.splitlines()),
         "", "## What the machine says", "", f"**{machine.decision}**: {code(machine.reason)}",
         "", f"First error: {_first_error(decided)}",
         "", "## Conditions", "", *_listed(decided.conditions),
         "", "## Criteria", "", *table(("Criterion", "Status", "Passed"), [_row(decided, one) for one in CRITERIA]),
         "", *_listed([f"{id}: {_WORDS[status]}" for one in decided.criteria for id, status in one.open.items()]),
-        "", "## Order", "", *table(("Asked", "As confirmed"), list(order.items())),
+        "", "## Order", "", *(f"- {name}: {value}" for name, value in order.items()),
         "", "## Documents", "", *_documents(decided.documents),
         "", "## Sums", "", *_sums(decided),
         "",
@@ -74,14 +76,14 @@ def render(decided: Decided) -> str:
     return "\n".join(parts)
 
 
-def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """Cells hold our own words, or what `prose` made of others'."""
+def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Cells hold our own words and nothing else: a bar would end them."""
     lines = [heads, tuple("---" for _ in heads), *rows]
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
 def prose(value: str) -> str:
-    """Text that Markdown shows as it is, in a paragraph or a cell."""
+    """Text that Markdown shows as it is, in a paragraph; some renderers still make a link of an e-mail address."""
     line = text.oneline(text.visible(text.cut(value, MOST)))
     escaped = "".join(c if c.isalnum() or c in _HARMLESS or ord(c) > 127 else f"&#{ord(c)};" for c in line)
     escaped = _WWW.sub(lambda found: f"{found[0][:3]}&#46;", escaped)
@@ -121,7 +123,9 @@ def _row(decided: Decided, criterion: Criterion) -> tuple[str, ...]:
 def _documents(counts: DocumentCounts | None) -> list[str]:
     if counts is None:
         return ["None were counted."]
-    named = {name: getattr(counts, name) for name in ("accepted", "rejected", "missing", "duplicated", "invented")}
+    named = {
+        name: getattr(counts, name) for name in ("accepted", "rejected", "missing", "duplicated", "invented")
+    }
     rows = [("expected", str(counts.expected)), *((name, str(len(ids))) for name, ids in named.items())]
     lines = table(("", "Documents"), rows)
     for name in ("missing", "duplicated", "invented"):

@@ -12,7 +12,54 @@ MOST, MOST_BY = 4000, 200
 LEAST, LEAST_DIFFERENT = 8, 3
 #: words that say nothing about why, alone or with others of them
 _EMPTY = frozenset(
-    ["ok", "okay", "yes", "yep", "no", "go", "fix", "reconfigure", "undecided", "done", "fine", "good", "great", "approved", "accept", "accepted", "lgtm", "none", "null", "nothing", "na", "tbd", "todo", "test", "testing", "because", "reason", "see", "above", "below", "as", "discussed", "the", "it", "is", "a", "decision", "decided", "all", "looks", "seems", "to", "me", "just", "since", "override"]
+    [
+        "ok",
+        "okay",
+        "yes",
+        "yep",
+        "no",
+        "go",
+        "fix",
+        "reconfigure",
+        "undecided",
+        "done",
+        "fine",
+        "good",
+        "great",
+        "approved",
+        "accept",
+        "accepted",
+        "lgtm",
+        "none",
+        "null",
+        "nothing",
+        "na",
+        "tbd",
+        "todo",
+        "test",
+        "testing",
+        "because",
+        "reason",
+        "see",
+        "above",
+        "below",
+        "as",
+        "discussed",
+        "the",
+        "it",
+        "is",
+        "a",
+        "decision",
+        "decided",
+        "all",
+        "looks",
+        "seems",
+        "to",
+        "me",
+        "just",
+        "since",
+        "override",
+    ]
 )
 
 
@@ -54,7 +101,9 @@ def _text(option: str, given: str, most: int, wanted: str) -> str:
     if len(words) > most:
         raise InputError(option, "", f"{len(words):,} characters", f"at most {most:,}")
     if kind := secrets.kind_of(words):
-        raise InputError(option, "", f"what looks like {kind} (not shown)", "no secret in a file that is attached")
+        raise InputError(
+            option, "", f"what looks like {kind} (not shown)", "no secret in a file that is attached"
+        )
     try:
         words.encode("utf-8")
     except UnicodeEncodeError:

@@ -60,7 +60,9 @@ def record(reports: Path, path: Path, asked: Asked) -> tuple[Decided, Line]:
     """
     reason, by = reasons.checked(asked.because), reasons.checked_by(asked.by)
     if path.parent.resolve() != reports.resolve():
-        raise InputError(path, "", "a trial elsewhere", f"one in {reports}, beside {chain.NAME} (see --reports)")
+        raise InputError(
+            path, "", "a trial elsewhere", f"one in {reports}, beside {chain.NAME} (see --reports)"
+        )
     trial = store.open_trial(path, judging=True)
     with chain.locked(reports):
         verdict = _whole(trial)
@@ -104,7 +106,9 @@ def _whole(trial: Trial) -> Verdict:
         different = [f"{sums.NAME}: {error.strerror}"]
     if different:
         more = f" and {len(different) - 1} more" if len(different) > 1 else ""
-        raise InputError(trial.path, f"{different[0]}{more}", "a trial that was altered", "one that nobody altered")
+        raise InputError(
+            trial.path, f"{different[0]}{more}", "a trial that was altered", "one that nobody altered"
+        )
     verdict = load(trial.path / VERDICT, Verdict)
     if verdict.trial != trial.name:
         raise InputError(trial.path / VERDICT, "trial", verdict.trial, f"{trial.name}, as in {store.RECORD}")
@@ -125,7 +129,9 @@ def _replaced(trial: Trial, lines: list[Line], *, again: bool) -> str | None:
     there = decisions(trial.path)
     recorded = [line.number for line in lines if line.trial == trial.name]
     if (there or recorded) and not again:
-        found = f"a decision already, line {recorded[-1]} of {chain.NAME}" if recorded else f"{there[0]} already"
+        found = (
+            f"a decision already, line {recorded[-1]} of {chain.NAME}" if recorded else f"{there[0]} already"
+        )
         raise InputError(trial.path, "", found, "a trial without one, or --again, which keeps it")
     current = trial.path / DECISION
     return sums.of_file(current) if current.is_file() else None
@@ -159,7 +165,10 @@ def _decided_on(folder: Path) -> list[Artefact]:
 def _write(reports: Path, trial: Trial, decided: Decided) -> Line:
     """The files, then the line; whatever fails, what was there before is there again."""
     folder = trial.path
-    files = {DECISION: _json(decided), DECISION_PAGE: page.render(decided).encode("utf-8", "backslashreplace")}
+    files = {
+        DECISION: _json(decided),
+        DECISION_PAGE: page.render(decided).encode("utf-8", "backslashreplace"),
+    }
     before = {name: (folder / name).read_bytes() for name in files if (folder / name).is_file()}
     number = 1 + max((int(found[1]) for name in decisions(folder) if (found := _KEPT.match(name))), default=0)
     kept = {name.replace(".", f"-{number}."): data for name, data in before.items()}

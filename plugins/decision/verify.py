@@ -12,6 +12,7 @@ from fixtures.evidence.base import load
 from fixtures.evidence.names import ADDED_LATER
 from fixtures.evidence.names import DECISION
 from fixtures.evidence.names import DECISION_PAGE
+from fixtures.evidence.names import RECORD
 from plugins.decision import chain
 from plugins.decision.chain import Line
 from plugins.decision.file import Decided
@@ -24,7 +25,10 @@ _BOTH = ("trial", "decision", "override", "reason", "by", "when", "number", "bef
 
 @dataclass(frozen=True)
 class Verified:
-    """`broken` names the line of each, the first one first; `absent` are trials that are not here to be looked at."""
+    """`broken` names the line of each, the first one first; `absent` are trials that are not here to be looked at.
+
+    Where the chain itself is broken, that alone is said, and no trial is looked at.
+    """
 
     lines: int
     here: int
@@ -41,8 +45,10 @@ def verify(reports: Path) -> Verified:
     path = reports / chain.NAME
     folders = _folders(reports)
     found = chain.read(path)
+    if found.broken is not None:  # without the lines behind it, nothing that a trial holds means anything
+        return Verified(len(found.lines), 0, [], [str(found.broken)])
     loose = _loose(reports, folders, {line.trial for line in found.lines})
-    if not found.lines and found.broken is None and not loose:
+    if not found.lines and not loose:
         raise InputError(path, "", "no line", "the decisions that were recorded")
     broken: list[tuple[int, str]] = []
     absent, here = [], 0
@@ -56,8 +62,6 @@ def verify(reports: Path) -> Verified:
         broken += [(own[-1].number, one) for one in _against(folder, own[-1])]
         broken += [(line.number, one) for line in own[:-1] for one in _kept(line, own[-1])]
     said = [f"{path}: line {number}: {text}" for number, text in sorted(broken)]
-    if found.broken is not None:  # what stands behind it was not read
-        said.append(str(found.broken))
     return Verified(len(found.lines), here, absent, [*said, *loose])
 
 
@@ -70,7 +74,9 @@ def _against(folder: Path, line: Line) -> list[str]:
                 problems.append(f"{folder / name}: altered since it was recorded")
         except OSError as error:
             problems.append(f"{folder / name}: {error.strerror or error}")
-    problems += [f"{folder / name}: no line records it" for name in decisions(folder) if name not in line.files]
+    problems += [
+        f"{folder / name}: no line records it" for name in decisions(folder) if name not in line.files
+    ]
     for name in (DECISION, DECISION_PAGE):
         if name not in line.files:
             problems.append(f"{folder / name}: its sum was not recorded")
@@ -116,7 +122,7 @@ def _folders(reports: Path) -> dict[str, str | None]:
 
 def _trial_of(folder: Path) -> str | None:
     try:
-        return str(listing.plain(folder / listing.RECORD, listing.RECORD_SCHEMA).get("trial"))
+        return str(listing.plain(folder / RECORD, listing.RECORD_SCHEMA).get("trial"))
     except listing.Problem:
         return None
 

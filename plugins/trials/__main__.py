@@ -54,7 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         _diff(*paths)
     sys.stdout.flush()
-    return console.HOLDS if all([_whole(path) for path in paths]) else console.HOLDS_NOT
+    altered = [path for path in paths if not _whole(path)]  # each is said
+    return console.HOLDS_NOT if altered else console.HOLDS
 
 
 def _list(reports: Path, *, as_json: bool, every_sum: bool) -> int:

@@ -18,9 +18,9 @@ def find(reports: Path, named: str) -> Path:
         named = _latest(reports)
         path = reports / named
     else:
-        below = reports / named
-        path = below if below.is_dir() else Path(named)
-    if not path.is_dir():
+        plain = named not in ("", ".", "..") and "/" not in named and "\0" not in named
+        path = reports / named if plain and (reports / named).is_dir() else Path(named)
+    if not named or "\0" in named or not path.is_dir():
         raise InputError(named, "", f"no such folder here or in {reports}", f"a trial, or {LATEST}")
     return path.absolute()
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from fixtures.evidence.exhaustion import OCCUPIED
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import CardMemory
 from fixtures.evidence.models import Documents
 from fixtures.evidence.models import Launch
 from fixtures.evidence.parameters import Parameters
+from fixtures.evidence.rules import EVIDENT_GROWTH_BYTES
 from plugins.criteria import check
 from plugins.criteria import Claims
 
@@ -66,13 +68,17 @@ def _parts(application: Application) -> str:
     return f" ({'; '.join(words)})" if words else ""
 
 
-def _is_used(card: CardMemory) -> bool:
-    return card.processes_seen or card.peak_bytes > card.before_bytes
+def _used(application: Application) -> list[CardMemory]:
+    """The cards that it was on. Where its processes can be seen, another card must have grown by more than a little."""
+    cards = application.memory.cards
+    visible = any(card.processes_seen for card in cards)
+    enough = EVIDENT_GROWTH_BYTES if visible else 1
+    return [card for card in cards if card.processes_seen or card.growth_bytes >= enough]
 
 
 def _card(card: CardMemory, application: Application) -> str:
     name = f"card {card.index} {card.name}"
-    if not _is_used(card):
+    if card not in _used(application):
         return f"{name}: nothing of the application was seen on it"
     own = f", {_size(card.processes_bytes)} its own processes'" if card.processes_bytes is not None else ""
     peak = f"peak {_size(card.peak_bytes)} of {_size(card.total_bytes)}{_at(application, card.peak_at)}"
@@ -94,31 +100,25 @@ def test_the_peak_with_its_margin_fits_each_card(
 ) -> None:
     """From outside; torch's own figures where the cards cannot be read. Several cards are never one memory."""
     _need_a_run(application, claim)
-    margin, cards = parameters.memory.margin, application.memory.cards
-    over = [card for card in cards if _is_used(card) and not _fits(card.peak_bytes, card.total_bytes, margin)]
+    margin, cards, used = parameters.memory.margin, application.memory.cards, _used(application)
+    over = [card for card in used if not _fits(card.peak_bytes, card.total_bytes, margin)]
     whole = bool(cards) and application.memory.cards_unread is None
     if over or whole:
-        if not any(map(_is_used, cards)):
+        if not used:
             claim.not_reached("results.device_used", "nothing of the application was seen on any card")
         holds = not over
         found = "; ".join(_card(card, application) for card in cards) + _parts(application)
     else:
         holds, found = _by_torch(application, launch, margin, claim)
     # another program's memory is in the way where the application alone would have had room
-    crowded = bool(over) and all(
-        _fits(card.peak_bytes - card.before_bytes, card.total_bytes, margin) for card in over
-    )
+    crowded = bool(over) and all(_fits(card.growth_bytes, card.total_bytes, margin) for card in over)
     alone = application.batch_size == 1 and not crowded
     claim(
         holds,
         required=f"on each card at most {1 - margin:.0%} of its memory in use",
         found=found,
         decision=None if holds else "reconfigure" if alone else "fix",
-        change="what was in use on the card before the start"
-        if crowded
-        else "a card with more memory"
-        if alone and not holds
-        else None,
+        change=OCCUPIED if crowded else "a card with more memory" if alone and not holds else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from collections.abc import Sequence
 from typing import Any
 
 from fixtures.evidence import ties
@@ -14,12 +15,15 @@ from fixtures.evidence.hangups import print_fails
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Documents
 from fixtures.evidence.models import Hangup
+from fixtures.evidence.models import Line
 from fixtures.evidence.models import Reordered
 from fixtures.evidence.models import Resumed
 from fixtures.evidence.parameters import Parameters
 from plugins.criteria import check
 from plugins.criteria import Claims
 
+#: what a further run owes beside its results; said where it is not so
+NOTHING_BESIDE = ", no process left behind and every input byte for byte as before"
 Records = dict[str, list[dict[str, Any]]]
 
 
@@ -57,8 +61,16 @@ def _ending(run: Application) -> str:
     return how + (f"; its last words: {last[:200]}" if last else "")
 
 
-def _ended_well(run: Application) -> bool:
-    return run.ended == "exit" and run.returncode == 0
+def _beside(run: Application, prefix: Sequence[str] = ()) -> str:
+    """What a further run did beside its results: processes left behind, inputs changed; begins with a separator.
+
+    What belongs to `prefix`, as the server of tmux that it started, is none of the application's.
+    """
+    starter = " ".join(prefix).casefold()  # the server of screen calls itself SCREEN
+    left = [one for one in run.left_behind if not starter or not one.command.casefold().startswith(starter)]
+    said = [f"left behind: {one.name} ({one.pid}): {one.command[:100]}" for one in left[:6]]
+    said += [f"{touch.path} {touch.change}" for touch in run.inputs_changed[:6]]
+    return "".join(f"; {one}" for one in said)
 
 
 @check(
@@ -82,17 +94,19 @@ def test_another_order_and_batch_size_give_the_same_category_for_each_document(
     required = "the same outcome for each identifier" + (
         f", but for a share of {allowed:g} of them" if allowed else ""
     )
-    if not _ended_well(run):
-        claim(False, required="exit 0 again", found=f"with {', '.join(how)}: {_ending(run)}")
+    beside = _beside(run)
+    required += NOTHING_BESIDE if beside else ""
+    if not run.ended_well:
+        claim(False, required="exit 0 again", found=f"with {', '.join(how)}: {_ending(run)}{beside}")
     second = take(documents.entries, run.results.lines)
     one, other = account.records, second.records
     differing = _differing(one, other)
     usual = ties.usual_margin(records[0] for records in one.values())
     near = [i for i in differing if i in one and i in other and ties.is_near(one[i][0], other[i][0], usual)]
     claim(
-        _agrees(account, second, allowed),
+        _agrees(account, second, allowed) and not beside,
         required=required,
-        found=f"with {', '.join(how)}: {_unlike(differing, second, near)}",
+        found=f"with {', '.join(how)}: {_unlike(differing, second, near)}{beside}",
         documents=differing,
         advice="near ties alone: if the application is not deterministic, state application.tolerated_share"
         if differing and len(near) == len(differing)
@@ -114,12 +128,18 @@ def _after(resumed: Resumed, claim: Claims) -> Application:
     return resumed.after
 
 
+def _id_of(line: Line) -> str | None:
+    """The identifier of a record; None where there is none, as where a list stands in its place."""
+    id = line.record.get("id") if line.record else None
+    return id if isinstance(id, str) else None
+
+
 def _final(resumed: Resumed, documents: Documents, after: Application) -> Account:
     """What stands at the end: the one file that was continued, or what was kept and the rest that was run."""
     lines = list(after.results.lines)
     if resumed.by == "list":
         kept = set(resumed.done)
-        lines = [line for line in resumed.left.lines if line.record and line.record.get("id") in kept] + lines
+        lines = [line for line in resumed.left.lines if _id_of(line) in kept] + lines
     return take(documents.entries, lines)
 
 
@@ -137,25 +157,32 @@ def test_an_interrupted_run_that_goes_on_ends_with_every_document_once(
     }
     bad = "; ".join(f"{name}: {', '.join(ids[:6])}" for name, ids in troubles.items() if ids)
     how = "its own option" if resumed.by == "option" else "a list of the rest (remaining.json)"
+    # the run before was killed on purpose, and so was whatever it had started
+    spoilt = [touch for touch in resumed.before.inputs_changed if touch not in after.inputs_changed]
+    beside = "".join(f"; {touch.path} {touch.change}" for touch in spoilt[:6]) + _beside(after)
     claim(
-        _ended_well(after) and not bad and len(final.records) > 0,
-        required="exit 0, and one record for each document, when it goes on where it was interrupted",
+        after.ended_well and not bad and not beside and len(final.records) > 0,
+        required="exit 0, and one record for each document, when it goes on where it was interrupted"
+        + (NOTHING_BESIDE if beside else ""),
         found=f"by {how}: {_went_on(resumed)}; "
         + "; ".join(
             filter(
-                None, [None if _ended_well(after) else _ending(after), bad or f"{len(final.records)} records"]
+                None, [None if after.ended_well else _ending(after), bad or f"{len(final.records)} records"]
             )
-        ),
+        )
+        + beside,
         documents=[*final.missing, *final.duplicated],
     )
 
 
-@check("results.resume_keeps", on_failure="fix", change=INTERRUPTED, needs="repeated")
+@check("results.resume_keeps", on_failure="fix", change=INTERRUPTED, needs="kept")
 def test_finished_documents_are_not_done_again(resumed: Resumed, documents: Documents, claim: Claims) -> None:
     """What was done stays as it was written, and where the application tells what it begins, it begins none of it."""
     after = _after(resumed, claim)
-    if not _ended_well(after):
+    if not after.ended_well:
         claim.not_reached("results.resume_completes", _ending(after))
+    if not resumed.done:
+        claim.not_reached("results.resume_keeps", f"nothing was finished by then: {_went_on(resumed)}")
     done, begun = set(resumed.done), {one.document for one in after.told.begun}
     again = sorted(done & begun)
     before = take(documents.entries, resumed.left.lines).records
@@ -186,7 +213,7 @@ def test_the_results_after_an_interruption_are_those_of_an_undisturbed_run(
     account: Account, resumed: Resumed, documents: Documents, parameters: Parameters, claim: Claims
 ) -> None:
     after = _after(resumed, claim)
-    if not _ended_well(after):
+    if not after.ended_well:
         claim.not_reached("results.resume_completes", _ending(after))
     second = _final(resumed, documents, after)
     differing = _differing(account.records, second.records)
@@ -206,23 +233,25 @@ def test_the_application_finishes_when_its_terminal_is_hung_up(
     run, prefix = hangup.run, " ".join(hangup.prefix or [])
     if run is None:
         claim.not_reached("results.survives_hangup", "it was not started behind a prefix")
-    if _ended_well(run) and hangup.hung_up_after_s is None:
+    if run.ended_well and hangup.hung_up_after_s is None:
         claim.not_reached("results.survives_hangup", "it was too quick to be hung up while it ran, twice")
     second = take(documents.entries, run.results.lines)
-    differing = _differing(account.records, second.records) if _ended_well(run) else {}
+    differing = _differing(account.records, second.records) if run.ended_well else {}
     when = (
         "before its terminal was hung up"
         if hangup.hung_up_after_s is None
         else f"hung up {hangup.hung_up_after_s:.1f} s after its start"
     )
-    if _ended_well(run):
+    beside = _beside(run, hangup.prefix or ())
+    if run.ended_well:
         found = _unlike(differing, second) + print_fails(hangup)
     else:
         found = hangup.error or _ending(run) + explained(hangup)
     claim(
-        _ended_well(run) and _agrees(account, second, parameters.application.tolerated_share),
-        required=f"behind `{prefix}` exit 0 and the same outcome for each identifier, hung up or not",
-        found=f"{when}: {found}" + (", outside the watched tree" if hangup.outside else ""),
+        run.ended_well and not beside and _agrees(account, second, parameters.application.tolerated_share),
+        required=f"behind `{prefix}` exit 0 and the same outcome for each identifier, hung up or not"
+        + (NOTHING_BESIDE if beside else ""),
+        found=f"{when}: {found}" + (", outside the watched tree" if hangup.outside else "") + beside,
         documents=differing,
-        advice=None if _ended_well(run) else known_to_work(hangup),
+        advice=None if run.ended_well else known_to_work(hangup),
     )

@@ -111,6 +111,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("application.batch_size", False, "False"),
     ("application.output_limit_mb", 0, "0"),
     ("application.output_limit_mb", "1", "'1'"),
+    ("application.results", {"fields": {"id": "name", "category": "name"}}, "a dict"),
+    ("application.results", {"fields": {"category": "reason"}}, "a dict"),
+    ("application.results", {"fields": {"status": None, "id": "category"}}, "a dict"),
     ("copy_to", "", "''"),
     ("copy_to", 1, "1"),
     ("copy_to", False, "False"),
@@ -191,6 +194,12 @@ def test_what_cannot_be_read_is_refused(read: Any, tmp_path: Path) -> None:
         read(tmp_path / "latin.json")
 
 
+def test_two_fields_of_one_name_are_named_with_their_place(tmp_path: Path) -> None:
+    given = changed(GOOD, "application.results", {"fields": {"category": "label", "reason": "label"}})
+    problem = refused(tmp_path, parameters.read, given)
+    assert (problem.place, "'label'" in problem.wanted) == ("application.results.fields", True)
+
+
 def test_several_faults_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
     twice = changed(changed(GOOD, "documents.expected", 1), "application.batch_size", 0)
     assert refused(tmp_path, parameters.read, twice).wanted.endswith("(and 1 more)")
@@ -220,6 +229,8 @@ HEALTHY: list[tuple[str, Any]] = [
             "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         ],
     ),
+    ("application.results", {"fields": {"id": "name", "category": "id"}}),
+    ("application.results", {"fields": {"status": None, "category": "status"}}),
     ("categories", ["token", "secret"]),
     ("categories", ["发票", "合同"]),
     ("references", {"data": "s3://bucket/path"}),

@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 from fixtures import copy
+from fixtures import storage
 from fixtures.evidence import base
 from fixtures.evidence import models as m
 from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.models import Reread
+from fixtures.evidence.parameters import ResultsFile
 from fixtures.evidence.trial import Trial
 from plugins import closing
 from plugins.verdict import decide
@@ -116,6 +118,10 @@ def failing(where: Path | None, name: str | None = None) -> Callable[..., None]:
     return fail
 
 
+def failing_always(*_: object) -> None:
+    raise OSError(errno.EIO, "Input/output error", "the file")
+
+
 def at(original: Callable[..., Any], fail: Callable[..., None]) -> Callable[..., Any]:
     def first(path: Path, *rest: Any) -> Any:
         fail(path, *rest)
@@ -127,11 +133,11 @@ def at(original: Callable[..., Any], fail: Callable[..., None]) -> Callable[...,
 def break_the_copy(how: str, trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     there, (what, _, name) = target(trial), how.partition(" ")
     if what == "write":
-        monkeypatch.setattr(closing, "write_atomically", at(store.write_atomically, failing(there, name)))
+        monkeypatch.setattr(store, "write_atomically", at(store.write_atomically, failing(there, name)))
     elif what == "sync":
-        monkeypatch.setattr(closing, "sync", at(copy.sync, failing(there, name)))
+        monkeypatch.setattr(storage, "sync", at(storage.sync, failing(there, name)))
     elif what == "transfer":
-        monkeypatch.setattr(closing, "transfer", failing(None))
+        monkeypatch.setattr(storage.Folder, "write", failing_always)
     elif what == "unreadable":
         monkeypatch.setattr(sums, "differences", failing(there))
     elif what == "differs":
@@ -336,3 +342,38 @@ def test_a_copy_on_the_same_file_system_is_an_advisory(trial: Trial) -> None:
     elsewhere = trial.read("copy", m.Copy).model_copy(update={"same_file_system": False})
     making.keep(trial, "copy", elsewhere)
     assert not any("that is no backup" in line for line in closing.advisories(trial))
+
+
+# -- what was left out -----------------------------------------------------------------------------------------
+
+#: options, scope, and what the parameters of the application say -> what is said to be not examined
+LEFT_OUT: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
+    "a rehearsal": ({}, {}, {f"{closing.HANGUP} (application.detached)"}),
+    "a rehearsal of the way it will be started": ({}, {"detached": ["nohup"]}, set()),
+    "a rental, where the ways are tried": ({"scope": "rental"}, {}, set()),
+    "once": ({"once": True, "scope": "rental"}, {}, {closing.AGAIN}),
+    "once, in the way it will be started": (
+        {"once": True, "scope": "rental"},
+        {"detached": ["nohup"]},
+        {closing.AGAIN, f"{closing.HANGUP} (--once)"},
+    ),
+    "rows": ({"scope": "rental"}, {"results": ResultsFile(format="csv")}, set()),
+    "a JSON document": ({"scope": "rental"}, {"results": ResultsFile(format="json")}, {closing.DONE_AGAIN}),
+    "a JSON document, once": (
+        {"scope": "rental", "once": True},
+        {"results": ResultsFile(format="json")},
+        {closing.AGAIN},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LEFT_OUT)
+def test_what_was_not_examined_is_said_with_what_left_it_out(case: str, tmp_path: Path) -> None:
+    more, asked, wanted = LEFT_OUT[case]
+    parameters = making.record("t", tmp_path).parameters
+    own = parameters.application.model_copy(update=asked)
+    changed = parameters.model_copy(update={"application": own}).model_dump(mode="json")
+    made = making.trial(tmp_path, parameters=changed, **more)
+    said = {line.removeprefix("not examined: ") for line in closing.advisories(made)}
+    always = {closing.AGAIN, closing.DONE_AGAIN}
+    assert {line for line in said if line in always or line.startswith(closing.HANGUP)} == wanted

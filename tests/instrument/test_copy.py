@@ -9,13 +9,16 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from typing import cast
 
 import psutil
 import pytest
 
 from fixtures import copy
 from fixtures import reader
+from fixtures import storage
 from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.models import Copy
@@ -194,7 +197,7 @@ def test_a_copy_that_reads_back_differently_is_seen(tmp_path: Path, monkeypatch:
         with path.open("r+b") as stream:
             stream.write(b"#")
 
-    monkeypatch.setattr(copy, "sync", rotten)
+    monkeypatch.setattr(storage, "sync", rotten)
     observed = copy.observe(trial, silent)
     assert observed.files
     assert all(file.copy_sha256 not in (None, file.sha256) for file in observed.files)
@@ -202,7 +205,7 @@ def test_a_copy_that_reads_back_differently_is_seen(tmp_path: Path, monkeypatch:
 
 @pytest.mark.usefixtures("unjudged")
 def test_a_copy_that_vanishes_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copy, "sync", Path.unlink)
+    monkeypatch.setattr(storage, "sync", Path.unlink)
     observed = copy.observe(begun(tmp_path), silent)
     assert {file.copy_sha256 for file in observed.files} == {None}
 
@@ -315,3 +318,24 @@ def test_a_judge_that_was_started_ahead_ends_when_it_is_not_needed() -> None:
     process = psutil.Process(ahead._process.pid if ahead._process else 0)
     ahead.stop()
     assert not process.is_running()
+
+
+#: options, the prefix of the long run, and what is made before the copy
+BEFORE_THE_COPY: list[tuple[dict[str, Any], list[str] | None, list[str]]] = [
+    ({}, None, ["reordered", "resumed"]),
+    ({}, ["nohup"], ["reordered", "resumed", "hangup"]),
+    ({"once": True}, None, []),
+    ({"once": True}, ["nohup"], []),
+]
+
+
+@pytest.mark.parametrize(("options", "detached", "wanted"), BEFORE_THE_COPY)
+def test_every_further_run_that_was_asked_for_is_made_before_the_copy(
+    options: dict[str, Any], detached: list[str] | None, wanted: list[str], tmp_path: Path
+) -> None:
+    parameters = making.record("t", tmp_path).parameters.model_dump(mode="json")
+    parameters["application"]["detached"] = detached
+    trial = making.trial(tmp_path, parameters=parameters, **options)
+    made: list[str] = []
+    copy._observe_the_rest(trial, cast(pytest.FixtureRequest, SimpleNamespace(getfixturevalue=made.append)))
+    assert made == wanted

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fixtures import printed
+from fixtures.evidence.trial import Broken
 from tests.pilot.refusals import KEY
 from tests.pilot.refusals import TOKEN
 
@@ -66,6 +71,74 @@ def test_a_stream_that_the_application_took_away_is_no_obstacle(tmp_path: Path) 
 def test_a_variable_whose_name_speaks_of_a_secret_is_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "0123456789abc")
     assert printed.secret_values()[b"0123456789abc"] == name
+
+
+@pytest.mark.parametrize("value", ['quo"ted-and-\\', "schlüssel-wörter", 'naïve\n"密码"🔑'])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_a_value_is_hidden_as_json_writes_it_too(
+    value: str, ascii_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", value)
+    path = tmp_path / "results.jsonl"
+    reason = f"401 for {value}"
+    path.write_text(json.dumps({"id": "ö", "reason": reason}, ensure_ascii=ascii_only), encoding="utf-8")
+    printed.hide(path, printed.secret_values())
+    assert json.loads(path.read_bytes()) == {"id": "ö", "reason": "401 for $HF_TOKEN"}
+
+
+def test_a_plain_value_has_one_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONLY_TOKEN", "0123456789abc")
+    assert [value for value, name in printed.secret_values().items() if name == "ONLY_TOKEN"] == [
+        b"0123456789abc"
+    ]
+
+
+@pytest.fixture
+def heeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Permissions hold for root too."""
+    original = Path.open
+
+    def heeding(path: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        if set(mode) & set("wxa") and not path.parent.stat().st_mode & stat.S_IWUSR:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return original(path, mode, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", heeding)
+
+
+@pytest.mark.usefixtures("heeded")
+@pytest.mark.parametrize("mode", [0o555, 0o755, 0o700])
+def test_a_secret_is_hidden_in_a_folder_that_was_made_read_only_and_the_folder_stays_so(
+    mode: int, tmp_path: Path
+) -> None:
+    (folder := tmp_path / "output").mkdir()
+    (path := folder / "results.jsonl").write_bytes(b"hunter2!")
+    folder.chmod(mode)
+    printed.hide(path, VALUES)
+    assert (path.read_bytes(), stat.S_IMODE(folder.stat().st_mode)) == (b"$DB_PASSWORD", mode)
+
+
+@pytest.mark.usefixtures("heeded")
+@pytest.mark.parametrize(("text", "raises"), [(b"hunter2!", True), (b"nothing", False)])
+def test_where_a_secret_cannot_be_hidden_that_is_said_and_not_the_secret(
+    text: bytes, raises: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is somebody else's."""
+    (folder := tmp_path / "output").mkdir()
+    (path := folder / "results.jsonl").write_bytes(text)
+    folder.chmod(0o555)
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "chmod", refused)
+    if not raises:
+        printed.hide(path, VALUES)
+        return
+    with pytest.raises(Broken) as error:
+        printed.hide(path, VALUES)
+    assert f"stands in {path} and could not be hidden there: Operation not permitted" in str(error.value)
+    assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.parametrize(("name", "value"), [("HF_TOKEN", "short"), ("MODEL", "0123456789abc")])

@@ -252,6 +252,20 @@ def ends_after(handler, category):
     os._exit(5)
 
 
+@behaviour
+def answers_from_beyond(handler, category):
+    """The process is over when its answer comes: a child has the connection, and waits for that."""
+    parent = os.getpid()
+    if os.fork():
+        os._exit(5)
+    while os.getppid() == parent:
+        time.sleep(0.01)
+    handler.close_connection = True
+    healthy(handler, category)
+    handler.connection.shutdown(socket.SHUT_RDWR)
+    os._exit(0)
+
+
 def main():
     if MODE == "dies_at_start":
         sys.exit("no such model")

@@ -224,11 +224,33 @@ def test_those_that_were_under_way_when_the_server_died_are_told_that_they_were_
 
 
 def test_a_server_that_ends_between_two_questions_makes_no_document_a_crash(tmp_path: Path) -> None:
-    documents = dict.fromkeys("abc", b"ends_after invoice")
+    documents = {**dict.fromkeys("ab", b"ends_after invoice"), "c": b"healthy invoice"}
     asked = Table(tmp_path, documents).run()
     assert (asked.status, asked.crashes()) == (0, {}), asked.records
     assert [record["status"] for record in asked.records.values()] == ["accepted"] * 3
     assert len({question["pid"] for question in asked.log}) == 3
+
+
+#: the documents -> the exit status, and what is said beside that a server was ready
+LAST = {
+    "asked to end": ([b"healthy invoice"], 0, None),
+    "after its last answer": (
+        [b"healthy invoice", b"answers_from_beyond invoice"],
+        1,
+        "asker: the server died with exit status 5 by itself, after its last answer",
+    ),
+    "at its last document, which is told": ([b"healthy invoice", b"exits invoice"], 0, None),
+}
+
+
+@pytest.mark.parametrize("case", LAST)
+def test_a_server_that_died_by_itself_when_all_was_answered_is_no_good_end(case: str, tmp_path: Path) -> None:
+    texts, status, says = LAST[case]
+    asked = Table(tmp_path, {f"doc-{number}": text for number, text in enumerate(texts)}).run()
+    said = [line for line in asked.stderr.splitlines() if "was ready after" not in line]
+    assert (asked.status, said) == (status, [says] if says else []), asked.stderr
+    assert list(asked.crashes()) == (["doc-1"] if "told" in case else [])
+    assert asked.lines == len(texts)
 
 
 def test_after_three_restarts_the_rest_is_rejected_unasked(tmp_path: Path) -> None:

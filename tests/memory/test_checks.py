@@ -128,6 +128,21 @@ def test_a_card_that_the_application_did_not_use_is_said_and_not_judged() -> Non
     assert "card 1 NVIDIA H200: nothing of the application was seen on it" in claim.found
 
 
+@pytest.mark.parametrize(("visible", "grown_mib", "judged"), [
+    (True, 255, False), (True, 256, True), (False, 1, True), (False, 0, False),
+])  # fmt: skip
+def test_a_full_card_that_grew_a_little_is_not_its_own_where_its_processes_can_be_seen(
+    visible: bool, grown_mib: int, judged: bool
+) -> None:
+    """Somebody else's job on the next card takes a few MiB more meanwhile."""
+    own = card(0, processes_seen=visible)
+    peak = 99 * GIB + (grown_mib << 20)
+    theirs = card(1, before_bytes=99 * GIB, peak_bytes=peak, processes_seen=False, processes_bytes=None)
+    claim = on_cards(run(own, theirs))
+    assert claim.holds is not judged
+    assert ("card 1 NVIDIA H200: nothing of the application" in claim.found) is not judged
+
+
 def test_where_nothing_was_seen_on_any_card_nothing_is_established() -> None:
     idle = card(peak_bytes=GIB, processes_seen=False, processes_bytes=None)
     check = memory.test_the_peak_with_its_margin_fits_each_card
@@ -204,31 +219,45 @@ def test_a_peak_that_was_too_high_before_the_card_stopped_answering_was_too_high
 # -- which device ------------------------------------------------------------------------------------------
 
 HIDDEN = card(processes_seen=False, processes_bytes=None)
+JUST, LESS = (HIDDEN.model_copy(update={"peak_bytes": GIB + (mib << 20)}) for mib in (256, 255))
 UNTOUCHED = card(peak_bytes=GIB, processes_seen=False, processes_bytes=None)
 
 
 @pytest.mark.parametrize(
-    ("application", "holds"),
+    ("application", "holds", "words"),
     [
-        (run(card()), True),
-        (run(HIDDEN), False),
-        (run(HIDDEN, allocators=[torch("cuda:0", 80)]), True),
-        (run(UNTOUCHED, allocators=[torch("cuda:0", 80)]), False),
-        (run(HIDDEN, allocators=[torch("xpu:0", 80)]), False),
+        (run(card()), True, "by 91136 MiB, with its process seen there"),
+        (run(JUST), True, "by 256 MiB, with no process of it seen there, so that this alone shows it"),
+        (run(LESS), False, "by 255 MiB, with no process of it seen there"),
+        (run(LESS, LESS), False, "by 510 MiB, with no process of it seen there"),
+        (
+            run(LESS, allocators=[torch("cuda:0", 80)]),
+            True,
+            "it states cuda:0; memory of the card grew by 255",
+        ),
+        (run(UNTOUCHED, allocators=[torch("cuda:0", 80)]), False, "by 0 MiB"),
+        (run(HIDDEN, allocators=[torch("xpu:0", 80)]), False, "it states xpu:0"),
     ],
     ids=[
         "seen on the card",
+        "hidden, and the card filled up",
         "hidden and mute",
+        "two cards that grew a little",
         "hidden, and torch told",
         "torch told of another",
         "elsewhere",
     ],
 )
-def test_what_torch_told_of_a_device_is_a_statement(application: Application, holds: bool) -> None:
-    """A function's records name no device, and a container may hide its process on the card."""
+def test_what_torch_told_of_a_device_is_a_statement_and_a_card_that_filled_up_is_a_sign(
+    application: Application, holds: bool, words: str
+) -> None:
+    """A server states nothing, a function's records name no device, and a container may hide the process."""
     account = accounts.take(samples.documents().entries, application.results.lines)
     check = results.test_the_run_used_the_device_it_was_asked_to_use
-    assert said(check, application, account, samples.launch()).holds is holds
+    claim = said(check, application, account, samples.launch())
+    assert claim.holds is holds
+    assert words in claim.found
+    assert ("alone shows it" in claim.found) == ("alone shows it" in words)
 
 
 # -- the host ----------------------------------------------------------------------------------------------

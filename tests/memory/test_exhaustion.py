@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.evidence import exhaustion
 from fixtures.evidence.models import Application
+from fixtures.evidence.models import CardMemory
 from fixtures.evidence.models import Crash
 from fixtures.evidence.models import Told
 from tests.report import samples
@@ -195,3 +196,47 @@ def test_what_to_change_follows_from_whose_memory_and_how_many_at_a_time(
 ) -> None:
     seen = exhaustion.Exhausted(where, "words")
     assert (seen.decision(batch_size), seen.change(batch_size)) == (decision, change)
+
+
+GIB = 1 << 30
+#: GiB in use before the start on each card of 100, and which of them its processes were seen on -> what to change
+BEFORE: dict[str, tuple[list[float], list[int], str]] = {
+    "an empty card": ([0], [0], "a card with more memory"),
+    "a desktop on it": ([24.9], [0], "a card with more memory"),
+    "a quarter of it in use": ([25], [0], exhaustion.OCCUPIED),
+    "somebody else's job, and nobody to be seen": ([80], [], exhaustion.OCCUPIED),
+    "somebody else's job on the other card": ([0, 80], [0], "a card with more memory"),
+    "somebody else's job on the second of its cards": ([0, 80], [0, 1], exhaustion.OCCUPIED),
+    "no card that could be read": ([], [], "a card with more memory"),
+}
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+@pytest.mark.parametrize("case", BEFORE)
+def test_a_card_that_was_full_before_the_start_is_to_be_emptied_whatever_the_batch(
+    case: str, batch_size: int
+) -> None:
+    before, seen_on, change = BEFORE[case]
+    cards = [
+        CardMemory(
+            index=n, name="NVIDIA H200", total_bytes=100 * GIB, before_bytes=int(gib * GIB),
+            peak_bytes=99 * GIB, processes_seen=n in seen_on,
+        )
+        for n, gib in enumerate(before)
+    ]  # fmt: skip
+    application = ended(stderr=CARD[0], batch_size=batch_size)
+    memory = application.memory.model_copy(update={"cards": cards})
+    seen = exhaustion.of(application.model_copy(update={"memory": memory}))
+    assert seen is not None
+    occupied = change == exhaustion.OCCUPIED
+    otherwise = ("fix", "application.batch_size") if batch_size > 1 else ("reconfigure", change)
+    wanted = ("fix", change) if occupied else otherwise
+    assert (seen.decision(batch_size), seen.change(batch_size)) == wanted
+
+
+def test_a_full_card_has_nothing_to_do_with_the_memory_of_the_host() -> None:
+    application = ended(stderr=HOST[0])
+    full = application.memory.cards[0].model_copy(update={"before_bytes": 120 * GIB})
+    memory = application.memory.model_copy(update={"cards": [full]})
+    seen = exhaustion.of(application.model_copy(update={"memory": memory}))
+    assert (seen and seen.change(1)) == "a machine with more memory"

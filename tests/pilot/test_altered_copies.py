@@ -22,6 +22,7 @@ KINDS = (
     "plan.json",
     "checks.jsonl",
     "junit.xml",
+    "ctrf.json",
     "report.html",
     "verdict.json",
     "SHA256SUMS",

@@ -28,7 +28,7 @@ Record = Callable[[str, object], None]
 #: process of its own, as a renter's is
 LEAN = ("-p", "no:html", "-p", "no:metadata", "-p", "no:hypothesispytest", "-p", "no:anyio")
 #: checks that run the application again; other faults show in its first run, and the twins make all of them
-AGAIN = ("results.order_and_batch", "results.resume_")
+AGAIN = ("results.order_and_batch", "results.resume_", "results.survives_hangup")
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

@@ -59,9 +59,10 @@ def told(bench: Bench, *, forked: bool) -> tuple[Run, dict[str, Any], dict[str, 
 
 
 def summary(run: Run) -> str:
-    """What is said at the end; before it stand lines that come now and then."""
+    """What is said at the end. Before it stand lines that come now and then, behind it how long it took."""
     _, _, end = run.output.partition("= gpu-pilot: ")
-    assert end
+    end, reported, _ = end.partition("\nreport:")
+    assert reported
     return re.sub(r"\d{8}T\d{6}Z-[0-9a-f]{4}|\d+\.\d+ ?s", "*", end)
 
 

@@ -16,6 +16,7 @@ from fixtures.evidence.models import Card
 from fixtures.evidence.models import Inventory
 from fixtures.evidence.models import STEPS
 from fixtures.evidence.parameters import Planned
+from fixtures.evidence.parameters import ResultsFile
 from plugins import plan
 from plugins.criteria import check
 from plugins.plan import Planner
@@ -127,10 +128,17 @@ def test_a_check_is_planned_where_what_it_needs_was_asked_for(
 
 #: what the parameters say, whether the application is run once only, and what checks may need of that
 ASKED: list[tuple[dict[str, Any], bool, set[str]]] = [
-    ({}, False, {"repeated"}),
+    ({}, False, {"repeated", "kept"}),
     ({}, True, set()),
+    ({"application": {"results": ResultsFile(format="csv")}}, False, {"repeated", "kept"}),
+    ({"application": {"results": ResultsFile(format="json")}}, False, {"repeated"}),
     ({"planned": {"documents": 9, "longest_bytes": 9}}, True, {"planned"}),
-    ({"application": {"detached": ["setsid"], "access": ["A"]}}, False, {"repeated", "detached", "access"}),
+    (
+        {"application": {"detached": ["setsid"], "access": ["A"]}},
+        False,
+        {"repeated", "kept", "detached", "access"},
+    ),
+    ({"application": {"detached": ["setsid"], "access": ["A"]}}, True, {"access"}),
 ]
 
 

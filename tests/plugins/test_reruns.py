@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +186,33 @@ def test_the_run_of_the_application_is_not_carried_to_another_environment(
 ) -> None:
     two.now = launch(**different)
     assert two.carry(verdict()) == ["documents"]
+
+
+@pytest.mark.parametrize("at", ["copytree", "envelope", None])
+def test_what_was_copied_half_is_taken_away_so_that_it_can_be_made_again(
+    at: str | None, two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(source: Path, target: Path, **_: Any) -> None:
+        target.mkdir()
+        (target / "stdout.txt").write_text("pri")
+        raise OSError(errno.ENOSPC, "No space left on device", str(source))
+
+    write = Trial.write
+
+    def unwritten(trial: Trial, envelope: Any) -> None:
+        if envelope.name == "application":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(trial, envelope)
+
+    if at == "copytree":
+        monkeypatch.setattr(shutil, "copytree", half)
+    if at == "envelope":
+        monkeypatch.setattr(Trial, "write", unwritten)
+    names = two.carry(verdict())
+    whole = at is None
+    assert names == (ALL if whole else ["documents"])
+    assert (two.target.raw("application").exists(), two.target.has("application")) == (whole, whole)
+    assert whole or "No space left on device" in two.remade["application"]
 
 
 def test_the_launch_is_looked_at_only_when_something_depends_on_it(two: Two) -> None:

@@ -19,12 +19,21 @@ ARROWS: list[tuple[str, tuple[str, ...]]] = [
     # a process of its own, which must start soon and need nothing: what it is made of imports nothing of ours
     (
         "fixtures/supervisor.py",
-        ("fixtures.cards", "fixtures.cgroup", "fixtures.growing", "fixtures.processes"),
+        (
+            "fixtures.cards",
+            "fixtures.cgroup",
+            "fixtures.growing",
+            "fixtures.orphans",
+            "fixtures.processes",
+            "fixtures.tell",
+        ),
     ),
     ("fixtures/cards.py", ()),
     ("fixtures/cgroup.py", ()),
     ("fixtures/growing.py", ()),
+    ("fixtures/orphans.py", ()),
     ("fixtures/processes.py", ()),
+    ("fixtures/storage_client.py", ()),
     # runs in the renter's program
     ("fixtures/tell.py", ()),
     ("fixtures", ("fixtures",)),

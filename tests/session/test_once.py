@@ -9,6 +9,7 @@ LEFT_OUT = "not examined: another order and batch size, and going on after an in
 
 def test_run_once_a_go_says_what_was_not_tried(bench: Bench) -> None:
     bench.pretend_cards("NVIDIA H200")
+    bench.always = ()
     run = bench.run("--once", device="cuda")
     assert (run.decided.decision, run.exit_status) == ("go", 0), run.output
     assert LEFT_OUT in run.decided.advisories
@@ -21,6 +22,7 @@ def test_run_once_a_go_says_what_was_not_tried(bench: Bench) -> None:
 
 
 def test_run_as_usual_nothing_of_that_is_said(bench: Bench) -> None:
+    bench.always = ()
     run = bench.run()
     assert LEFT_OUT not in run.decided.advisories
     assert run.status("results.order_and_batch") == run.status("results.resume_agrees") == "passed"

@@ -13,6 +13,7 @@ import pytest
 from fixtures.evidence import base
 from fixtures.evidence.trial import Envelope
 from fixtures.evidence.trial import VERDICT
+from plugins.verdict_file import Verdict
 from tests.pilot.bench import Bench
 from tests.pilot.bench import Run
 from tests.pilot.bench import STUBS
@@ -113,6 +114,30 @@ def test_a_pass_that_nothing_was_changed_for_is_flaky_until_it_comes_again(bench
     assert (third.decided.decision, third.decided.continues) == ("go", second.decided.trial), third.output
     assert carried(third) == {"documents": first.name}
     assert any("passed once more" in advisory for advisory in third.decided.advisories)
+
+
+def test_where_nothing_is_left_to_rerun_the_last_verdict_is_shown(bench: Bench, tmp_path: Path) -> None:
+    mend(bench)
+    first = bench.run(device="cuda")
+    assert first.decided.decision == "go", first.output
+    again = bench.run("--lf", "--verdict", str(tmp_path / "verdict.json"), device="cuda")
+    assert (again.exit_status, again.trial) == (0, None), again.output
+    assert bench.trials() == [first.trial]
+    assert "nothing to rerun: every check passed" in again.output
+    assert f"\nGO  {first.decided.reason}" in again.output
+    assert base.load(tmp_path / "verdict.json", Verdict) == first.decided
+
+
+@pytest.mark.parametrize("change", ["a document", "the program"])
+def test_where_something_has_changed_there_is_something_to_rerun(bench: Bench, change: str) -> None:
+    mend(bench)
+    first = bench.run(device="cuda")
+    if change == "a document":
+        bench.replace("doc-05", b"Document 5. It has other words.")
+    elif change == "the program":
+        mend(bench)
+    again = bench.run("--lf", device="cuda")
+    assert (again.decided.decision, again.decided.continues) == ("go", first.decided.trial), again.output
 
 
 def test_everything_that_a_failed_check_stands_on_is_made_again(bench: Bench) -> None:

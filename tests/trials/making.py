@@ -71,8 +71,7 @@ class Command:
         try:
             ended = console.status(lambda: self.main([str(one) for one in arguments]))
         except SystemExit as end:
-            assert isinstance(end.code, int)
-            ended = end.code
+            ended = int(end.code or 0)
         printed = self.capture.readouterr()
         assert "Traceback" not in printed.out + printed.err
         return ended, printed.out, printed.err

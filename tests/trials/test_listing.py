@@ -254,6 +254,8 @@ def test_what_a_file_says_moves_no_cursor(trials: Command, tmp_path: Path) -> No
         ["show", "a", "--json"],
         ["list", "a"],
         ["show", "absent"],
+        ["show", ""],
+        ["show", ".."],
         ["diff", "absent", "latest"],
     ],
 )
