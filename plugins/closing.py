@@ -26,6 +26,7 @@ from fixtures.evidence.models import Application
 from fixtures.evidence.models import Copy
 from fixtures.evidence.models import Documents
 from fixtures.evidence.models import Hangup
+from fixtures.evidence.models import Resumed
 from fixtures.evidence.trial import CHECKS
 from fixtures.evidence.trial import LATEST
 from fixtures.evidence.trial import LOCKS
@@ -91,6 +92,7 @@ def advisories(trial: Trial) -> list[str]:
     if trial.record.scope == "rehearsal":
         said.append("a rehearsal asks nothing about the number and the model of the cards")
     said += [f"not examined: {what}" for what in _not_asked(trial)]
+    said += _of_the_interruption(trial)
     if (hung := trial.find("hangup", Hangup)) and hung.prefix is None:
         said.append(hangups.advice(hung))
     said.append("twelve documents verify a procedure; they do not predict a campaign")
@@ -112,7 +114,27 @@ def _not_asked(trial: Trial) -> list[str]:
         left_out.append(f"{HANGUP} (application.detached)")
     if parameters.planned is None:
         left_out.append("the longest document of the planned volume (`planned` is not in the parameters)")
+    if not trial.record.expects:
+        left_out.append(
+            "whether a category is the right one: the manifest expects none (fixtures.manifest --expect)"
+        )
     return [*left_out, "training"]
+
+
+def _of_the_interruption(trial: Trial) -> list[str]:
+    """What was not seen of a run that was interrupted and went on."""
+    resumed, said = trial.find("resumed", Resumed), []
+    if resumed and resumed.together:
+        said.append(
+            "all results were there when any were first seen: an application that writes only at its end loses "
+            "everything in an interruption"
+        )
+    if resumed and resumed.by == "option" and resumed.after and not resumed.after.told.begun:
+        said.append(
+            "whether finished documents were computed again is only seen where the application tells what it begins "
+            "(fixtures/tell.py)"
+        )
+    return said
 
 
 def _recorded(path: Path) -> str:

@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Callable[..., object])
 #: planned: the volume to follow is in the parameters. detached: so is how it will be started.
 #: repeated: the application may be run more than once. kept: so it may, and what it has written outlives a kill.
 #: access: variables are named that must be set.
-Need = Literal["planned", "detached", "repeated", "kept", "access"]
+Need = Literal["expected", "planned", "detached", "repeated", "kept", "access"]
 
 #: the attribute of a report that carries what its check said
 SAID = "gpu_pilot"

@@ -11,6 +11,7 @@ from typing import Literal
 import pytest
 
 from fixtures import addresses
+from fixtures import documents
 from fixtures import inventory as cards
 from fixtures.evidence import secrets
 from fixtures.evidence import sums
@@ -45,6 +46,8 @@ def begin(config: pytest.Config, continues: str | None) -> Trial:
     pilot = _pilot(config)
     ordered = _given(config, config.getoption("order") or project / "config" / "order.json")
     parameters, order = read_parameters(pilot), read_order(ordered)
+    _apart(pilot, "copy_to", _copy_to(config, parameters), project, parameters)
+    _apart(pilot, "--reports", str(reports_folder(config)), project, parameters)
     seen = cards.observe()
     device = resolve(config.getoption("device"), seen)
     interpreter = _interpreter(parameters, project)
@@ -68,6 +71,7 @@ def begin(config: pytest.Config, continues: str | None) -> Trial:
         references=references,
         factors=factors.observe(project, files, references, seen, interpreter, parameters.application),
         once=config.getoption("once"),
+        expects=_expects(files["manifest"]),
     )
     path = store.create(reports_folder(config), name)
     try:
@@ -79,6 +83,25 @@ def begin(config: pytest.Config, continues: str | None) -> Trial:
         shutil.rmtree(path, ignore_errors=True)
         raise InputError(path, "", error.strerror or str(error), "a folder that can be written") from None
     return trial
+
+
+def _apart(pilot: Path, place: str, target: str | None, project: Path, parameters: Parameters) -> None:
+    """Refuse a place among the documents: what is written there would be taken for documents.
+
+    Raises:
+        InputError: `target` lies in the folder of the manifest.
+    """
+    folder = Path(os.path.realpath(project / parameters.documents.manifest)).parent
+    if target is not None and "://" not in target and Path(os.path.realpath(target)).is_relative_to(folder):
+        raise InputError(
+            pilot, place, f"{target}, which lies among the documents", "a folder apart from them"
+        )
+
+
+def _expects(manifest: Path) -> bool:
+    """Whether the manifest gives a category for any document; of one that cannot be read the checks say more."""
+    entries = documents.observe_entries(manifest)
+    return not entries or any(entry.category is not None for entry in entries)
 
 
 def reports_folder(config: pytest.Config) -> Path:

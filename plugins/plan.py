@@ -82,6 +82,7 @@ def asked(record: Record) -> frozenset[str]:
     """What the parameters and options of a trial ask for, as checks need it."""
     parameters = record.parameters
     found: dict[Need, bool] = {
+        "expected": record.expects,
         "planned": parameters.planned is not None,
         "detached": parameters.application.detached is not None and not record.once,
         "repeated": not record.once,

@@ -23,6 +23,7 @@ import pytest
 
 from fixtures import inventory as cards
 from fixtures import launch
+from fixtures import orphans
 from fixtures.copy import elsewhere
 from fixtures.evidence import sums
 from fixtures.evidence import trial as store
@@ -96,6 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _configure_worker(config: pytest.Config) -> None:
+    orphans.die_with_parent()  # a worker that waits for the application does not see its channel close
     given: dict[str, Any] = getattr(config, "workerinput")[_INPUT]  # noqa: B009, no attribute that pytest declares
     trial = store.open_trial(Path(given["trial"]), judging=given["judging"])
     config.stash[TRIAL] = trial
@@ -196,7 +198,9 @@ class Controller:
         assert verdict
         self._hand_out(verdict, before.trial)
         why = "nothing to rerun: every check passed, and nothing that they stand on has changed"
-        terminal.write(terminal.Plain(), verdict, before.trial.path / REPORT, self.unwritten, [why, *self.notes])
+        terminal.write(
+            terminal.Plain(), verdict, before.trial.path / REPORT, self.unwritten, [why, *self.notes]
+        )
         pytest.exit(f"{why} since {verdict.trial}", verdict.exit_status)
 
     def _begin_early(self) -> None:

@@ -267,7 +267,7 @@ def _run(ran: Application | None, clean: Cleaner) -> dict[str, Any] | None:
         mode="json",
         include={
             "batch_size", "device", "interpreters", "ended", "error", "returncode", "signal", "seconds",
-            "output_was_empty", "left_behind", "shrank",
+            "output_was_empty", "left_behind", "fell_to",
         },
     )  # fmt: skip
     results = ran.results

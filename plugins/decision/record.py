@@ -22,6 +22,7 @@ from fixtures.evidence.names import REPORT
 from fixtures.evidence.names import REREAD
 from fixtures.evidence.names import VERDICT
 from fixtures.evidence.trial import Trial
+from plugins import rereading
 from plugins.decision import chain
 from plugins.decision import page
 from plugins.decision import reasons
@@ -66,7 +67,8 @@ def record(reports: Path, path: Path, asked: Asked) -> tuple[Decided, Line]:
     trial = store.open_trial(path, judging=True)
     with chain.locked(reports):
         verdict = _whole(trial)
-        override = _allowed(asked, verdict)
+        machine = _machines(trial, verdict)
+        override = _allowed(asked, machine, verdict.trial)
         so_far = chain.read(reports / chain.NAME)
         if so_far.broken:
             raise so_far.broken
@@ -79,7 +81,7 @@ def record(reports: Path, path: Path, asked: Asked) -> tuple[Decided, Line]:
             reason=reason,
             by=by,
             when=store.now(),
-            machine=Machine(decision=verdict.decision, reason=verdict.reason),
+            machine=machine,
             first_error=verdict.first_error,
             conditions=verdict.conditions,
             criteria=_counted(verdict),
@@ -115,12 +117,29 @@ def _whole(trial: Trial) -> Verdict:
     return verdict
 
 
-def _allowed(asked: Asked, verdict: Verdict) -> bool:
+def _machines(trial: Trial, verdict: Verdict) -> Machine:
+    """What the machine decided; where the trial was fetched and judged again elsewhere, what that came to.
+
+    Raises:
+        InputError: reread.json cannot be read.
+    """
+    readings = rereading.read(trial.path)
+    closed = [one for one in readings.readings if one.elsewhere] if readings else []
+    if not closed or closed[-1].decision == verdict.decision:
+        return Machine(decision=verdict.decision, reason=verdict.reason)
+    last = closed[-1]
+    reason = (
+        f"judged again elsewhere at {last.when}; when the trial ended: {verdict.decision} ({verdict.reason})"
+    )
+    return Machine(decision=last.decision, reason=reason)
+
+
+def _allowed(asked: Asked, machine: Machine, trial: str) -> bool:
     """Whether the decision is an override; refused where it would be and nobody said so."""
-    override = more_optimistic(asked.decision, verdict.decision)
+    override = more_optimistic(asked.decision, machine.decision)
     if override and not asked.override:
-        found = f"{asked.decision}, which is more optimistic than the machine's {verdict.decision}"
-        raise InputError(f"decision on {verdict.trial}", "", found, f"{verdict.decision}, or --override")
+        found = f"{asked.decision}, which is more optimistic than the machine's {machine.decision}"
+        raise InputError(f"decision on {trial}", "", found, f"{machine.decision}, or --override")
     return override
 
 

@@ -40,7 +40,11 @@ def test_accepted_and_rejected_add_up_to_the_expected_number(
 def test_the_trial_holds_what_is_needed_to_understand_it(trial: Trial, launch: Launch, claim: Claims) -> None:
     record = trial.record
     project = record.factors.project
-    missing = [name for name, value in record.references.items() if value.startswith("unreadable")]
+    missing = [
+        f"{name} ({record.parameters.references.get(name, name)}: {value.removeprefix('unreadable: ')})"
+        for name, value in record.references.items()
+        if value.startswith("unreadable")
+    ]
     if not record.references:
         missing.append("references: what the results rest on, a model or an index, by its sum")
     if not launch.distributions:
@@ -68,7 +72,9 @@ def test_the_trial_holds_what_is_needed_to_understand_it(trial: Trial, launch: L
 def test_the_trial_was_copied_to_where_the_renter_keeps_it(copy: Copy, seal: Seal, claim: Claims) -> None:
     """Or fetched: a trial that is whole on another machine is its own copy."""
     if seal.closes and copy.target is None:
-        claim(True, required="a copy of the whole trial", found=f"{seal.files} files, here on another machine")
+        claim(
+            True, required="a copy of the whole trial", found=f"{seal.files} files, here on another machine"
+        )
         return
     claim(
         copy.path is not None and copy.error is None and len(copy.files) > 0,
@@ -101,9 +107,7 @@ def test_the_copy_read_back_is_byte_for_byte_the_trial(copy: Copy, seal: Seal, c
 
 
 @check("end_of_trial.judged_alike", on_failure="fix", change=COPY)
-def test_the_copy_judged_again_comes_to_the_same(
-    copy: Copy, trial: Trial, seal: Seal, claim: Claims
-) -> None:
+def test_the_copy_judged_again_comes_to_the_same(copy: Copy, trial: Trial, seal: Seal, claim: Claims) -> None:
     """That every outcome is the same is compared when all are known, by the verdict."""
     if seal.closes and copy.target is None:
         claim(True, required="judged again in a new process", found="judged here, from the folder alone")

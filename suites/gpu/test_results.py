@@ -40,7 +40,8 @@ _ADVICE = {
     "exit": "run the command of the trial by hand and read what it says; stdout.txt and stderr.txt are in the trial",
     "signal": "find out who ended it: dmesg shows the kernel's killer, stderr.txt in the trial its last words",
     "deadline": "look into stderr.txt of the trial; raise application.deadline_s only if it was still working",
-    "no_progress": "look into stderr.txt of the trial for where it stands still; py-spy dump shows it in a run by hand",
+    "no_progress": "look into stderr.txt of the trial for where it stands still; py-spy dump shows it in a run by hand; "
+    "raise application.no_progress_s only if it was still working",
     "output_limit": "have it print less, or raise application.output_limit_mb",
     "not_started": "check the paths in application.command before anything else",
 }
@@ -225,7 +226,10 @@ def test_every_accepted_document_has_one_allowed_category(
 
 
 @check(
-    "results.expected_category", on_failure="fix", change="the application: its answer for these documents"
+    "results.expected_category",
+    on_failure="fix",
+    change="the application: its answer for these documents",
+    needs="expected",
 )
 def test_the_categories_are_the_expected_ones(account: Account, claim: Claims) -> None:
     expected = {entry.id: entry.category for entry in account.expected if entry.category is not None}

@@ -118,7 +118,9 @@ INTERRUPTED = "how the application goes on after an interruption"
 
 
 def _went_on(resumed: Resumed) -> str:
-    stopped = "ended after some documents" if resumed.stopped else "too quick to be ended half-way"
+    stopped = (
+        "ended after some documents" if resumed.stopped else "all its results were there when any were seen"
+    )
     return f"{stopped}; results {resumed.torn or 'not begun'}; {len(resumed.done)} done, {len(resumed.redo)} left"
 
 
@@ -198,9 +200,12 @@ def test_finished_documents_are_not_done_again(resumed: Resumed, documents: Docu
         seen = "and it told of none of them"
     else:
         seen = "whether they were computed again it does not tell"
-        seen += "; its results file was cut back meanwhile, or made anew" if after.shrank else ""
+    fell_to = after.fell_to if resumed.by == "option" else None
+    lost = fell_to is not None and fell_to < resumed.kept_bytes / 2
+    if lost:  # and a second interruption at that moment would have lost it for good
+        seen = f"its results fell to {fell_to} bytes meanwhile: what was finished was gone, and made again"
     claim(
-        not again and not changed,
+        not again and not changed and not lost,
         required="no finished document begun again, and its record untouched",
         found=(f"begun again: {', '.join(again[:8])}; " if again else "")
         + (f"done again: {', '.join(changed[:8])}" if changed else f"{kept}, {seen}"),

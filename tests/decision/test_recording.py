@@ -16,12 +16,15 @@ import pytest
 from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.base import load
+from fixtures.evidence.names import REREAD
 from plugins.decision import __main__ as command
 from plugins.decision import chain
 from plugins.decision import record as recording
 from plugins.decision.file import Decided
 from plugins.decision.record import Asked
 from plugins.decision.verify import verify
+from plugins.rereading import Reading
+from plugins.rereading import Readings
 from plugins.schema import DECISION
 from plugins.trials import __main__ as listing
 from tests.trials.making import closed
@@ -434,3 +437,25 @@ def test_what_may_be_added_later_may_be_there_and_not_elsewhere(name: str, tmp_p
         f"{one}: not in SHA256SUMS" for one in sorted((f"{name}x", f"evidence/{name}"))
     ]
     assert store.open_trial(path, judging=True).name == NAME
+
+
+#: whether it was judged again elsewhere, what that came to, and whether a go then needs an override
+READ_AGAIN = [(True, "go", False), (False, "go", True), (True, "fix", True)]
+
+
+@pytest.mark.parametrize(("elsewhere", "came_to", "needed"), READ_AGAIN)
+def test_a_trial_that_was_closed_from_home_may_go(
+    elsewhere: bool, came_to: Any, needed: bool, decide: Command, tmp_path: Path
+) -> None:
+    path = closed(tmp_path, NAME, "fix")
+    reading = Reading(
+        when="2026-12-01T10:00:00Z", by="a suite", elsewhere=elsewhere, decision=came_to, exit_status=0,
+        recorded="fix", differences=[],
+    )  # fmt: skip
+    store.write_json(path / REREAD, Readings(trial=NAME, readings=[reading]))
+    status, _, err = decide("go", "--because", WHY, "--reports", tmp_path)
+    assert status == (4 if needed else 0), err
+    if not needed:
+        decided = load(path / "decision.json", Decided)
+        assert (decided.machine.decision, decided.override) == ("go", False)
+        assert "when the trial ended: fix" in decided.machine.reason

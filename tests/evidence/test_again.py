@@ -85,6 +85,7 @@ def gone_on(after: Application, before: Application | None = None, **other: Any)
         "by": "list", "stopped": True, "torn": "cut in the middle of line 4", "done": done,
         "left": samples.application(ANSWERS[:3]).results, "redo": [one["id"] for one in ANSWERS[3:]],
         "before": before or samples.application(ended="stopped", returncode=None), "after": after,
+        "kept_bytes": 300, "together": False,
     }  # fmt: skip
     return Resumed(**{**made, **other})
 

@@ -20,14 +20,14 @@ def test_lines_are_counted_as_they_are_added(tmp_path: Path) -> None:
     with path.open("a") as stream:
         stream.write("}\n")
     assert file.look() == b"}\n"
-    assert (file.look(), file.count, file.shrank) == (b"", 3, False)
+    assert (file.look(), file.count, file.fell_to) == (b"", 3, None)
 
 
 def test_a_file_that_is_there_already_is_found_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text("{}\n{}\n")
     file = Growing(str(path))
-    assert (file.found, file.count, file.shrank) == (True, 2, False)
+    assert (file.found, file.count, file.fell_to) == (True, 2, None)
 
 
 def cut(path: Path) -> None:
@@ -40,9 +40,9 @@ def replace(path: Path) -> None:
     os.replace(other, path)
 
 
-@pytest.mark.parametrize(("change", "lines"), [(cut, 1), (replace, 9), (Path.unlink, 0)])
+@pytest.mark.parametrize(("change", "lines", "fell_to"), [(cut, 1, 3), (replace, 9, 27), (Path.unlink, 0, 0)])
 def test_a_file_that_lost_something_is_seen_and_counted_anew(
-    change: object, lines: int, tmp_path: Path
+    change: object, lines: int, fell_to: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text("{}\n" * 4)
@@ -53,7 +53,7 @@ def test_a_file_that_lost_something_is_seen_and_counted_anew(
     file.look()
     path.exists() or path.write_text("")
     file.look()
-    assert (file.count, file.shrank) == (lines, True)
+    assert (file.count, file.fell_to) == (lines, fell_to)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

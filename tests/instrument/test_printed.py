@@ -194,3 +194,15 @@ def test_one_endless_word_is_shown_up_to_the_edges(tmp_path: Path) -> None:
     head, tail = _ends(tmp_path, "x" * 100_000)
     assert head == "x" * printed.CHARACTERS
     assert tail == "x" * printed.CHARACTERS
+
+
+def test_no_secret_stays_in_a_folder_nor_in_the_names_of_its_files(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "log-s3cr3t-value.txt").write_text("login s3cr3t-value\n")
+    (tmp_path / "other.txt").write_text("nothing")
+    (tmp_path / "link").symlink_to("other.txt")
+    printed.hide_below(tmp_path, {b"s3cr3t-value": "MY_TOKEN"})
+    assert (tmp_path / "deep" / "log-$MY_TOKEN.txt").read_text() == "login $MY_TOKEN\n"
+    assert [path for path in tmp_path.rglob("*") if "s3cr3t" in path.name] == []
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "other.txt").read_text() == "nothing"

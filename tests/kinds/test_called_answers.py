@@ -115,6 +115,18 @@ def test_a_mapping_with_a_category_keeps_its_further_keys(name: str, kind: Any) 
     assert record == {"status": "accepted", "category": "contract", **kept}
 
 
+@pytest.mark.parametrize(
+    ("returned", "record"),
+    [
+        ({"status": "rejected", "reason": "blurred"}, {"status": "rejected", "reason": "blurred"}),
+        ({"status": "rejected", "category": "invoice", "id": "x"}, {"status": "rejected"}),
+    ],
+)
+def test_a_mapping_that_says_so_is_a_rejection(returned: dict[str, Any], record: dict[str, Any]) -> None:
+    """One without a reason stays without one, for the check on reasons to name."""
+    assert written(answers.of_answer(returned)) == record
+
+
 def test_a_mapping_that_cannot_be_read_is_a_rejection() -> None:
     class Torn(UserDict[str, str]):
         def __getitem__(self, key: str) -> str:

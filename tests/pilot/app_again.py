@@ -145,6 +145,23 @@ def begins_anew(job):
 
 
 @behaviour
+def begins_anew_in_silence(job):
+    """Every record is as it was in the end, one by one; only that the others were gone meanwhile gives it away."""
+    with open(job.results, "w", encoding="utf-8") as stream:
+        for record in job.records():
+            time.sleep(0.05)
+            stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+            stream.flush()
+
+
+@behaviour
+def writes_only_at_its_end(job):
+    text = "".join(json.dumps(record) + "\n" for record in job.records())
+    time.sleep(0.2)
+    job.write_text(text)
+
+
+@behaviour
 def forgets_what_was_done(job):
     """Writes only what this run has done."""
     rest = job.rest() if job.resume else job.records()

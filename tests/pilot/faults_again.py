@@ -80,6 +80,8 @@ FAULTS = [
         ("by its own option", "twice: doc-01"), ("doc-01",), others=(KEEPS,), twin="goes-on-by-its-own-option"),
     Fault("begins-anew", again("begins_anew", resume=True), KEEPS, ("begun again: doc-01",), ("doc-01",),
         twin="goes-on-by-its-own-option"),
+    Fault("begins-anew-in-silence", again("begins_anew_in_silence", resume=True), KEEPS,
+        ("its results fell to 0 bytes meanwhile",), twin="goes-on-by-its-own-option"),
     Fault("forgets-what-was-done", again("forgets_what_was_done", resume=True), COMPLETES, ("missing: doc-01",),
         ("doc-01",), others=(KEEPS, AGREES), twin="goes-on-by-its-own-option"),
     Fault("goes-on-behind-the-torn-line", again("goes_on_behind_the_torn_line", resume=True), COMPLETES,
@@ -98,11 +100,17 @@ FAULTS = [
         others=(KEEPS,), twin="goes-on-by-a-list"),
 ]  # fmt: skip
 
+
+def _says_what_is_lost(bench: Bench, run: Run) -> None:
+    assert any("writes only at its end loses everything" in advisory for advisory in run.decided.advisories)
+
+
 TWINS = [
     Twin("goes-on-by-a-list", again("goes_on"), look=_remaining),
     Twin("goes-on-by-its-own-option", again("goes_on", resume=True), look=_remaining),
     Twin("knows-its-documents-by-their-files-alone", _by_its_folder),
     Twin("one-in-twelve-is-tolerated",
         all_of(again("depends_on_the_batch", "doc-02"), limits(tolerated_share=0.1))),
+    Twin("writes-only-at-its-end", again("writes_only_at_its_end"), look=_says_what_is_lost),
     Twin("what-it-adds-differs", again("writes_when_it_was", resume=True)),
 ]  # fmt: skip
