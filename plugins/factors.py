@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 import platform
 import re
+import resource
+import shutil
 import subprocess
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+from fixtures import cgroup
 from fixtures.evidence import sums
 from fixtures.evidence.models import Inventory
 from fixtures.evidence.parameters import Watched
@@ -52,6 +55,7 @@ def observe(
         "container": host.container or "none",
         "memory": str(host.memory_bytes),
         "cpus": str(host.cpus),
+        "limits": limits(),
     }
     names = sorted(name for name in os.environ if name.startswith(_STEERING))
     # one sum over all, so that a changed value is seen and none can be read out of it
@@ -73,6 +77,17 @@ def observe(
     # the renter may name a reference as we name a factor of our own
     named = {f"references.{name}" if name in own else name: value for name, value in references.items()}
     return Factors(machine=machine, environment=environment, project={**own, **named})
+
+
+def limits() -> str:
+    """What this process may use, as far as a container or a shell narrows it: memory, open files, shared memory."""
+    allowed, _ = cgroup.limit()
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        shared = str(shutil.disk_usage("/dev/shm").total)
+    except OSError:
+        shared = "none"
+    return f"memory {allowed or 'unknown'}, open files {files}, /dev/shm {shared}"
 
 
 def revision(project: Path) -> str:

@@ -21,6 +21,7 @@ from fixtures.evidence.models import Inventory
 from fixtures.evidence.order import read as read_order
 from fixtures.evidence.parameters import Parameters
 from fixtures.evidence.parameters import read as read_parameters
+from fixtures.evidence.standing import STANDS_ON
 from fixtures.evidence.trial import Envelope
 from fixtures.evidence.trial import Record
 from fixtures.evidence.trial import Scope
@@ -78,7 +79,17 @@ def begin(config: pytest.Config, continues: str | None) -> Trial:
         store.write_json(path / store.RECORD, record)
         trial = Trial(path, record, judging=False)
         observed = seen.model_dump(mode="json")
-        trial.write(Envelope(name="inventory", trial=name, made=store.now(), seconds=0.0, observed=observed))
+        stands_on = list(STANDS_ON["inventory"])
+        trial.write(
+            Envelope(
+                name="inventory",
+                trial=name,
+                stands_on=stands_on,
+                made=store.now(),
+                seconds=0.0,
+                observed=observed,
+            )
+        )
     except OSError as error:
         shutil.rmtree(path, ignore_errors=True)
         raise InputError(path, "", error.strerror or str(error), "a folder that can be written") from None

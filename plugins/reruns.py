@@ -22,6 +22,7 @@ from fixtures.evidence import trial as store
 from fixtures.evidence.base import InputError
 from fixtures.evidence.models import Documents
 from fixtures.evidence.models import Launch
+from fixtures.evidence.standing import STANDS_ON
 from fixtures.evidence.trial import Broken
 from fixtures.evidence.trial import Factors
 from fixtures.evidence.trial import LATEST
@@ -32,14 +33,8 @@ from plugins.verdict_file import Pending
 from plugins.verdict_file import Remade
 from plugins.verdict_file import Verdict
 
-#: evidence that can be carried -> the groups of factors that it stands on
-STANDS_ON = {
-    "documents": ("project.parameters", "project.manifest"),
-    "application": ("machine", "environment", "project"),
-    "reordered": ("machine", "environment", "project"),
-    "resumed": ("machine", "environment", "project"),
-    "hangup": ("machine", "environment", "project"),
-}
+#: evidence that can be carried, in the order in which it is looked at
+CARRIED = ("documents", "application", "reordered", "resumed", "hangup")
 
 
 @dataclass(frozen=True)
@@ -184,7 +179,7 @@ def nothing_left(source: Earlier, target: Trial, carried: Carried) -> bool:
     if verdict is None or verdict.exit_status != 0:
         return False
     checks = verdict.checks()
-    stand_on = {name for check in checks for name in check.evidence if name in STANDS_ON}
+    stand_on = {name for check in checks for name in check.evidence if name in CARRIED}
     settled = all(check.status == "passed" and check.pending is None for check in checks)
     same = not changed(source.trial.record.factors, target.record.factors)
     alike = (

@@ -33,6 +33,7 @@ class Piece:
     made: str | None
     seconds: float | None
     carried_from: str | None
+    stands_on: tuple[str, ...] = ()
 
 
 def see(trial: Trial, name: str, model: type[T]) -> Seen[T]:
@@ -60,7 +61,8 @@ def piece(trial: Trial, name: str) -> Piece:
     except Broken:
         return Piece(name, "cannot be read", None, None, None)
     state = _why(envelope) or "observed"
-    return Piece(name, state, envelope.made, max(envelope.seconds, 0.0), envelope.carried_from)
+    seconds = max(envelope.seconds, 0.0)
+    return Piece(name, state, envelope.made, seconds, envelope.carried_from, tuple(envelope.stands_on))
 
 
 def _why(envelope: Envelope) -> str | None:

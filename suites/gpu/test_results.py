@@ -40,7 +40,7 @@ _ADVICE = {
     "exit": "run the command of the trial by hand and read what it says; stdout.txt and stderr.txt are in the trial",
     "signal": "find out who ended it: dmesg shows the kernel's killer, stderr.txt in the trial its last words",
     "deadline": "look into stderr.txt of the trial; raise application.deadline_s only if it was still working",
-    "no_progress": "look into stderr.txt of the trial for where it stands still; py-spy dump shows it in a run by hand; "
+    "no_progress": "look into stderr.txt of the trial for where it stands still, or run it by hand under py-spy dump; "
     "raise application.no_progress_s only if it was still working",
     "output_limit": "have it print less, or raise application.output_limit_mb",
     "not_started": "check the paths in application.command before anything else",

@@ -234,3 +234,9 @@ def test_when_the_maker_is_killed_the_evidence_is_broken_and_nobody_makes_it_aga
     until(lambda: not alive(maker))
     stored = json.loads(workers.trial.envelope_path("launch").read_text())
     assert (stored["observed"], "died" in stored["broken"]) == (None, True)
+
+
+def test_evidence_says_what_it_stands_on(tmp_path: Path) -> None:
+    trial = making.trial(tmp_path)
+    once(trial, "documents", Seen, lambda raw: Seen())
+    assert trial.envelope("documents").stands_on == ["project.parameters", "project.manifest"]

@@ -137,7 +137,7 @@ def test_where_a_secret_cannot_be_hidden_that_is_said_and_not_the_secret(
         return
     with pytest.raises(Broken) as error:
         printed.hide(path, VALUES)
-    assert f"stands in {path} and could not be hidden there: Operation not permitted" in str(error.value)
+    assert f"in a file in {folder} and could not be hidden there: Operation not permitted" in str(error.value)
     assert "hunter2" not in str(error.value)
 
 

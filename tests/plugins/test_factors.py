@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -231,3 +232,16 @@ def test_a_changed_value_of_what_steers_is_seen_and_cannot_be_read(
     assert before.environment["variables set"] == after.environment["variables set"]
     assert before.environment != after.environment
     assert "/opt/other" not in after.model_dump_json()
+
+
+def test_a_narrower_limit_is_another_machine() -> None:
+    """A shell that allows fewer open files runs the application on other terms."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = factors.limits()
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))
+        narrowed = factors.limits()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (before != narrowed, factors.limits() == before) == (True, True)
+    assert f"open files {soft - 1}" in narrowed
