@@ -1,4 +1,4 @@
-"""What it costs to list a thousand trials, and what the operations below it cost in the same run.
+"""What a rerun costs, what listing a thousand trials costs, and what the operations below them cost in the same run.
 
     python benchmarks/reruns.py [TRIALS [ROUNDS]]
 
@@ -6,6 +6,9 @@ TRIALS (1,000) folders are made by hand: a real verdict with as many checks as t
 interrupted, every twentieth decided on. Then, ROUNDS (5) times each: the list, the list as JSON, a plain loop of
 os.scandir and json over the same files, the interpreter's own start, and pytest collecting one empty test. Seconds
 of the clock and of the processor; medians are compared, nothing asserts them.
+
+Before that, ROUNDS times: a whole rehearsal that fails on its copy alone, the place of the copy being missing, and its
+rerun once that is there. The rerun makes the copy and looks at the environment again, which imports torch.
 """
 
 from __future__ import annotations
@@ -75,12 +78,12 @@ def fill(reports: Path, trials: int) -> None:
         before = name
 
 
-def timed(command: list[str], folder: Path) -> tuple[float, float]:
+def timed(command: list[str], folder: Path, wanted: int = 0) -> tuple[float, float]:
     """Seconds of the clock and of the processor."""
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     end = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     seconds, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if end.returncode:
+    if end.returncode != wanted:
         sys.exit(f"{' '.join(command)} ended with {end.returncode}:\n{end.stdout}{end.stderr}")
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -113,8 +116,34 @@ def listing(trials: int, rounds: int) -> None:
             print(f"{name:<28}{wall:7.2f} s   {best:.2f} at best   {cpu:.2f} of the processor")
 
 
+def rerunning(rounds: int) -> None:
+    """The rerun of one cheap check that failed, beside the whole and the evidence that had to be made again."""
+    measured = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            place = folder / "missing" / "copies"
+            pilot = [
+                sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "suites/gpu", "--device", "cpu",
+                "--reports", str(folder / "reports"), "--copy-to", str(place),
+            ]  # fmt: skip
+            whole, _ = timed(pilot, ROOT, wanted=10)
+            place.parent.mkdir()
+            again, _ = timed([*pilot, "--lf"], ROOT, wanted=12)  # flaky: nothing that is a factor was changed
+            trial = folder / "reports" / (folder / "reports" / "latest").read_text().strip()
+            timing = json.loads((trial / VERDICT).read_text())["timing"]
+            measured.append({"whole": whole, "rerun": again, "launch": timing["launch"], "copy": timing["copy"]})
+    median = {name: statistics.median(one[name] for one in measured) for name in measured[0]}
+    print(f"{rounds} rounds, {os.cpu_count()} cores")
+    for name, seconds in median.items():
+        print(f"{name:<28}{seconds:7.2f} s")
+    beside = median["rerun"] - median["launch"] - median["copy"]
+    print(f"the rerun beside the evidence that it made: {beside:.2f} s\n")
+
+
 def main() -> None:
     given = [int(word) for word in sys.argv[1:]]
+    rerunning(given[1] if len(given) > 1 else 3)
     listing(*[*given, *(1000, 5)[len(given) :]])
 
 
