@@ -132,7 +132,9 @@ def rerunning(rounds: int) -> None:
             again, _ = timed([*pilot, "--lf"], ROOT, wanted=12)  # flaky: nothing that is a factor was changed
             trial = folder / "reports" / (folder / "reports" / "latest").read_text().strip()
             timing = json.loads((trial / VERDICT).read_text())["timing"]
-            measured.append({"whole": whole, "rerun": again, "launch": timing["launch"], "copy": timing["copy"]})
+            measured.append(
+                {"whole": whole, "rerun": again, "launch": timing["launch"], "copy": timing["copy"]}
+            )
     median = {name: statistics.median(one[name] for one in measured) for name in measured[0]}
     print(f"{rounds} rounds, {os.cpu_count()} cores")
     for name, seconds in median.items():

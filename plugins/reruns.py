@@ -106,7 +106,7 @@ def pending(source: Earlier, target: Trial) -> dict[str, Pending]:
     """Check id -> what is held against it in `target`.
 
     A trial that was interrupted has no verdict, so what it continued is asked: a kill forgives nothing. A check that
-    failed is forgiven once a factor has changed since.
+    failed is forgiven once a factor has changed since, or the place of the copy.
     """
     while source.verdict is None and source.trial.record.continues is not None:
         before = source.trial.path.parent / source.trial.record.continues
@@ -116,7 +116,8 @@ def pending(source: Earlier, target: Trial) -> dict[str, Pending]:
             break  # moved away, or altered
     if source.verdict is None:
         return {}
-    moved = bool(changed(source.trial.record.factors, target.record.factors))
+    then, now = source.trial.record, target.record
+    moved = bool(changed(then.factors, now.factors)) or then.copy_to != now.copy_to
     held = {check.id: check.pending for check in source.verdict.checks() if check.pending}
     return {id: what for id, what in held.items() if not (what == "failed" and moved)}
 
@@ -164,6 +165,8 @@ def carry(source: Earlier, target: Trial, look: Callable[[], Launch]) -> Carried
             if why is None:
                 _copy(source.trial, target, name)
                 carried.append(name)
+        except shutil.Error:  # its text is a list of every path
+            why = "it cannot be carried: what lies beside it cannot be copied, a pipe perhaps"
         except (Broken, NotReached, OSError) as error:
             why = f"it cannot be carried: {str(error)[:200]}"
         if why:

@@ -112,7 +112,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("application.output_limit_mb", 0, "0"),
     ("application.output_limit_mb", "1", "'1'"),
     ("application.results", {"fields": {"id": "name", "category": "name"}}, "a dict"),
-    ("application.results", {"fields": {"category": "reason"}}, "a dict"),
+    ("application.results", {"fields": {"category": "reason", "status": None}}, "a dict"),
     ("application.results", {"fields": {"status": None, "id": "category"}}, "a dict"),
     ("copy_to", "", "''"),
     ("copy_to", 1, "1"),
@@ -195,7 +195,9 @@ def test_what_cannot_be_read_is_refused(read: Any, tmp_path: Path) -> None:
 
 
 def test_two_fields_of_one_name_are_named_with_their_place(tmp_path: Path) -> None:
-    given = changed(GOOD, "application.results", {"fields": {"category": "label", "reason": "label"}})
+    given = changed(
+        GOOD, "application.results", {"fields": {"category": "label", "reason": "label", "status": None}}
+    )
     problem = refused(tmp_path, parameters.read, given)
     assert (problem.place, "'label'" in problem.wanted) == ("application.results.fields", True)
 

@@ -91,6 +91,11 @@ def limits(**values: float) -> Change:
     return lambda bench: bench.parameters["application"].update(values)
 
 
+def run_once(bench: Bench) -> None:
+    """One that takes its time, and about which a further run says nothing."""
+    bench.always = ("--once",)
+
+
 def cards(*names: str) -> Change:
     return lambda bench: bench.pretend_cards(*names)
 

@@ -23,6 +23,7 @@ from tests.pilot.entries import Fault
 from tests.pilot.entries import limits
 from tests.pilot.entries import Look
 from tests.pilot.entries import ORDERED
+from tests.pilot.entries import run_once
 from tests.pilot.entries import stub
 from tests.pilot.entries import told
 from tests.pilot.entries import Twin
@@ -293,7 +294,7 @@ _COMPUTES_ON = [
 FAULTS = [*_ENDINGS, *_LEFT, *_PLACES, *_COMPUTES_ON]
 
 TWINS = [
-    Twin("a-slow-one", all_of(told("takes_its_time", "0.4"), limits(no_progress_s=3.5))),
+    Twin("a-slow-one", all_of(told("takes_its_time", "0.4"), limits(no_progress_s=3.5), run_once)),
     Twin("a-child-that-ends-with-it", told("waits_for_its_child")),
     Twin("prints-a-hundred-megabytes", told("prints", "100"), look=_flooded),
     Twin("thirty-megabytes-beside-its-results", told("fills_its_output_folder", "30")),

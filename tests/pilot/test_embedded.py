@@ -76,7 +76,7 @@ def test_auto_never_becomes_cpu(as_it_comes: Bench) -> None:
 def test_the_twelve_documents_are_never_written_to(as_it_comes: Bench) -> None:
     folder = ROOT / "data" / "pilot"
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
-    as_it_comes.run(real_torch=True)
+    as_it_comes.run("--once", real_torch=True)
     assert before == {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert {path.name for path in folder.iterdir()} == {f"doc-{n:02}.txt" for n in range(1, 13)} | {
         "manifest.json"
@@ -92,7 +92,7 @@ def test_torch_is_in_no_process_of_pytest(as_it_comes: Bench, tmp_path: Path) ->
         "        stream.write(str('torch' in sys.modules) + ' ')\n"
     )
     as_it_comes.environment["PYTHONPATH"] = str(tmp_path)
-    as_it_comes.run("-p", "witness", "-n", "2", real_torch=True)
+    as_it_comes.run("-p", "witness", "-n", "2", "--once", real_torch=True)
     seen = (tmp_path / "seen").read_text().split()
     assert len(seen) >= 3, "the controlling process and two workers"
     assert set(seen) == {"False"}

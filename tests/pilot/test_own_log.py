@@ -25,7 +25,7 @@ WAYS = {
 
 def _logged(bench: Bench, script: str, *options: str) -> Run:
     bench.write()
-    command = ["/bin/sh", "-c", script, "sh", *bench.command(*options)]
+    command = ["/bin/sh", "-c", script, "sh", *bench.command(*options, "--once")]
     end = subprocess.run(
         command, cwd=bench.project, env=bench.environ(), stdin=subprocess.DEVNULL, timeout=120
     )

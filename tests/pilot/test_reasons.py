@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suites.gpu import test_failures as failures
+from fixtures.evidence.rules import says_something
 
 SAY_NOTHING = [
     "", " ", "?", "-", "Error", "unknown reason", "An exception was raised.", "exception raised",
@@ -22,9 +22,9 @@ SAY_SOMETHING = [
 
 @pytest.mark.parametrize("reason", SAY_NOTHING)
 def test_words_that_stand_where_a_reason_should_are_none(reason: str) -> None:
-    assert not failures._says_something(reason)
+    assert not says_something(reason)
 
 
 @pytest.mark.parametrize("reason", SAY_SOMETHING)
 def test_a_short_reason_is_one(reason: str) -> None:
-    assert failures._says_something(reason)
+    assert says_something(reason)

@@ -12,7 +12,6 @@ import pytest
 
 from fixtures.evidence import base
 from fixtures.evidence.trial import Envelope
-from fixtures.evidence.trial import VERDICT
 from plugins.verdict_file import Verdict
 from tests.pilot.bench import Bench
 from tests.pilot.bench import Run
@@ -237,7 +236,7 @@ def test_a_changed_parameter_makes_what_stands_on_it_fresh(bench: Bench) -> None
     run = bench.run("--lf", device="cuda")
     assert (run.decided.decision, run.decided.continues) == ("go", first.name), run.output
     assert carried(run) == {}
-    assert [change.factor for change in run.decided.changed] == ["project.parameters"]
+    assert [change.factor for change in run.decided.changed] == ["project.application", "project.parameters"]
 
 
 def test_a_changed_manifest_makes_what_stands_on_it_fresh(bench: Bench) -> None:
@@ -290,20 +289,6 @@ def test_nothing_is_carried_from_a_trial_whose_seal_was_taken_off(bench: Bench) 
     run = bench.run("--continue", first.name, device="cuda")
     assert (run.decided.decision, run.decided.continues) == ("go", first.name), run.output
     assert carried(run) == {}
-
-
-def test_a_passed_trial_that_is_continued_runs_what_nothing_was_carried_for(bench: Bench) -> None:
-    mend(bench)
-    bench.always = ()
-    first = bench.run(device="cuda", forked=True)
-    assert first.trial
-    before = commands.contents(first.trial)
-    again = bench.run("--continue", first.trial.name, device="cuda")
-    assert (again.decided.decision, again.exit_status) == ("go", 0), again.output
-    assert set(carried(again)) == {"documents", "application", "reordered", "resumed"}
-    assert again.status("end_of_trial.judged_alike") == "passed"
-    assert commands.contents(first.trial) == before
-    assert (first.trial / VERDICT).exists()
 
 
 def only_the_copy_failed(bench: Bench) -> None:
