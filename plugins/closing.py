@@ -107,7 +107,7 @@ def _not_asked(trial: Trial) -> list[str]:
         left_out.append(AGAIN)
     elif asked.results_file.format == "json":
         left_out.append(DONE_AGAIN)
-    if asked.detached is not None and once:
+    if once:
         left_out.append(f"{HANGUP} (--once)")
     elif asked.detached is None and trial.record.scope == "rehearsal":
         # on a rental the ways are tried, and named below

@@ -351,7 +351,7 @@ LEFT_OUT: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "a rehearsal": ({}, {}, {f"{closing.HANGUP} (application.detached)"}),
     "a rehearsal of the way it will be started": ({}, {"detached": ["nohup"]}, set()),
     "a rental, where the ways are tried": ({"scope": "rental"}, {}, set()),
-    "once": ({"once": True, "scope": "rental"}, {}, {closing.AGAIN}),
+    "once": ({"once": True, "scope": "rental"}, {}, {closing.AGAIN, f"{closing.HANGUP} (--once)"}),
     "once, in the way it will be started": (
         {"once": True, "scope": "rental"},
         {"detached": ["nohup"]},
@@ -362,7 +362,7 @@ LEFT_OUT: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
     "a JSON document, once": (
         {"scope": "rental", "once": True},
         {"results": ResultsFile(format="json")},
-        {closing.AGAIN},
+        {closing.AGAIN, f"{closing.HANGUP} (--once)"},
     ),
 }
 

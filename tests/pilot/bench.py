@@ -67,6 +67,8 @@ class Bench:
     mounts: list[Path] = field(default_factory=list)
     #: options of every pilot that is made here; --once where nothing is asked of further runs of the application
     always: tuple[str, ...] = ()
+    #: whether its pilots are forked where the test does not say
+    forked: bool = False
 
     def __post_init__(self) -> None:
         self.documents.mkdir(parents=True)
@@ -156,7 +158,9 @@ class Bench:
         return [
             sys.executable, "-m", "pytest", str(self.project / "suites" / "gpu"), "--device", device,
             "--pilot", str(self.folder / "pilot.json"), "--order", str(self.folder / "order.json"),
-            "--reports", str(self.reports), "-p", "no:cacheprovider", *self.always, *options,
+            "--reports", str(self.reports), "-p", "no:cacheprovider",
+            "-p", "no:hypothesispytest",  # no renter has it, and it takes a tenth of each run
+            *self.always, *options,
         ]  # fmt: skip
 
     def environ(self, *, real_torch: bool = False) -> dict[str, str]:
@@ -175,16 +179,21 @@ class Bench:
         device: str = "cpu",
         real_torch: bool = False,
         write: bool = True,
-        forked: bool = False,
+        forked: bool | None = None,
     ) -> Run:
         """Run the suite to its end, at most two minutes; `forked` takes half the time, see warm.py."""
         if write:
             self.write()
         before = self._latest()
         environment = self.environ(real_torch=real_torch)
-        status, printed = self._pytest(self.command(*options, device=device), environment, forked)
+        status, printed = self._pytest(
+            self.command(*options, device=device), environment, self._forks(forked)
+        )
         latest = self._latest()
         return self.look(status, printed, latest if latest != before else None)
+
+    def _forks(self, asked: bool | None) -> bool:
+        return self.forked if asked is None else asked
 
     def _pytest(self, command: list[str], environment: dict[str, str], forked: bool) -> tuple[int, str]:
         """Exit status and output of a command that begins with `python -m pytest`."""
@@ -203,7 +212,7 @@ class Bench:
         verdict = base.load(trial / VERDICT, Verdict) if trial and (trial / VERDICT).exists() else None
         return Run(exit_status, output, trial, verdict)
 
-    def judge(self, trial: Path, *options: str, forked: bool = False) -> Run:
+    def judge(self, trial: Path, *options: str, forked: bool | None = None) -> Run:
         """Judge a trial again from its folder alone; the verdict goes to a file beside it."""
         answer = self.folder / f"judged-{trial.name}.json"
         answer.unlink(missing_ok=True)
@@ -211,7 +220,7 @@ class Bench:
             sys.executable, "-m", "pytest", str(self.project / "suites" / "gpu"), "--trial", str(trial),
             "--verdict", str(answer), "-p", "no:cacheprovider", *options,
         ]  # fmt: skip
-        status, printed = self._pytest(command, self.environ(), forked)
+        status, printed = self._pytest(command, self.environ(), self._forks(forked))
         verdict = base.load(answer, Verdict) if answer.exists() else None
         return Run(status, printed, trial, verdict)
 

@@ -26,7 +26,7 @@ from tests.pilot.table import TWINS
 Record = Callable[[str, object], None]
 #: plugins that say nothing about a fault, and take a tenth of each run; the twins run with them, and each is a
 #: process of its own, as a renter's is
-LEAN = ("-p", "no:html", "-p", "no:metadata", "-p", "no:hypothesispytest", "-p", "no:anyio")
+LEAN = ("-p", "no:html", "-p", "no:metadata", "-p", "no:anyio")
 #: checks that run the application again; other faults show in its first run, and the twins make all of them
 AGAIN = ("results.order_and_batch", "results.resume_", "results.survives_hangup")
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from fixtures.evidence.parameters import IN_A_REQUEST
+from fixtures.evidence.parameters import IN_A_SERVER
 from fixtures.evidence.parameters import PLACEHOLDERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +56,7 @@ def commands(text: str) -> list[list[str]]:
 WRITTEN = {
     "options": options,
     "placeholders": lambda: words(PLACEHOLDERS, "   "),
+    "in a server": lambda: words(IN_A_SERVER),
     "in a request": lambda: words(IN_A_REQUEST),
 }
 

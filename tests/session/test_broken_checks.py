@@ -36,6 +36,12 @@ FAILURES = {
 SECRET = "hunter2hunter2"
 
 
+@pytest.fixture(autouse=True)
+def forked(bench: Bench) -> None:
+    """These are about what a trial comes to; tests/session/test_command_line.py starts pilots as people do."""
+    bench.forked = True
+
+
 def came_to(run: Run, names: dict[str, tuple[str, str]]) -> dict[str, tuple[str, bool]]:
     """Each check's status, and whether its message holds the expected words."""
     return {

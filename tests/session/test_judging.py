@@ -21,6 +21,12 @@ from tests.session import processes
 from tests.session.commands import SUITE
 
 
+@pytest.fixture(autouse=True)
+def forked(bench: Bench) -> None:
+    """These are about what a trial comes to; tests/session/test_command_line.py starts pilots as people do."""
+    bench.forked = True
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trial that ended in go, made once; each test spoils a copy of it."""

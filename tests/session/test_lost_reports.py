@@ -54,6 +54,12 @@ LOSING = {
 _MAKING = '"--trial" not in __import__("sys").argv'
 
 
+@pytest.fixture(autouse=True)
+def forked(bench: Bench) -> None:
+    """These are about what a trial comes to; tests/session/test_command_line.py starts pilots as people do."""
+    bench.forked = True
+
+
 def plugin(bench: Bench, source: str, *, there: str = _MAKING) -> str:
     """Write a plugin that the bench's run can load; its name."""
     lines = source.format(there=there, last=LAST).strip("\n").splitlines()

@@ -22,6 +22,12 @@ from tests.session.processes import start
 from tests.session.processes import until
 
 
+@pytest.fixture(autouse=True)
+def forked(bench: Bench) -> None:
+    """These are about what a trial comes to; tests/session/test_command_line.py starts pilots as people do."""
+    bench.forked = True
+
+
 def carried(run: Run) -> dict[str, str]:
     """Evidence of a trial that was carried into it -> the trial that it was made in."""
     assert run.trial

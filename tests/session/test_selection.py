@@ -14,6 +14,12 @@ LAUNCH = str(SUITE / "test_launch.py")
 IMPORT = "test_torch_imports_in_that_interpreter"
 
 
+@pytest.fixture(autouse=True)
+def forked(bench: Bench) -> None:
+    """These are about what a trial comes to; tests/session/test_command_line.py starts pilots as people do."""
+    bench.forked = True
+
+
 @pytest.mark.parametrize("workers", SERIAL_AND_WORKERS)
 @pytest.mark.parametrize(
     "arguments",
