@@ -159,7 +159,7 @@ class Bench:
             sys.executable, "-m", "pytest", str(self.project / "suites" / "gpu"), "--device", device,
             "--pilot", str(self.folder / "pilot.json"), "--order", str(self.folder / "order.json"),
             "--reports", str(self.reports), "-p", "no:cacheprovider",
-            "-p", "no:hypothesispytest",  # no renter has it, and it takes a tenth of each run
+            "-pno:hypothesispytest",  # no renter has it, and it takes a tenth of each run
             *self.always, *options,
         ]  # fmt: skip
 

@@ -3,8 +3,8 @@
     python zygote.py DESCRIPTOR PROJECT      requests and answers on the socket DESCRIPTOR
 
 What is loaded ahead is what `python -m pytest` imports before it has read a line of the suite: the standard
-library, pytest's own modules, the libraries, and of the suite `fixtures.evidence`, which pytest does not
-rewrite and the copy's reader loads ahead by itself. Plugins, fixtures and checks are loaded in the child.
+library, pytest's own modules, the libraries, and of the suite whatever pytest does not rewrite. What is named
+in conftest.py, what imports any of that, and the checks are loaded in the child.
 
 A child differs from `python -m pytest` in /proc/self/cmdline and /proc/self/environ, which are the zygote's.
 Its arguments, environment, folder, streams, parentage below it, and its end are those of the real one.
@@ -15,16 +15,19 @@ from __future__ import annotations
 import atexit
 import builtins
 import contextlib
+import functools
 import gc
 import importlib
 import json
 import os
+import re
 import runpy
 import socket
 import struct
 import subprocess
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 LIBRARIES = ("pytest", "pydantic", "psutil", "filelock", "jinja2", "execnet", "packaging.version")
@@ -40,7 +43,8 @@ STANDARD = (
     "queue",
     "tomllib",
 )
-EVIDENCE = ("models", "order", "parameters", "secrets", "sums", "trial")
+#: of the suite's folders, what is no module of a pilot's own process
+NOT_OURS = ("__main__", "kinds", "classifier", "volume", "bundle", "decision", "trials", "schema")
 _SIZE = struct.Struct("!I")
 
 
@@ -76,9 +80,50 @@ def load(project: str) -> None:
         with contextlib.suppress(ImportError):  # another version has another list
             importlib.import_module(name)
     sys.path.insert(0, project)
-    for name in EVIDENCE:
-        importlib.import_module(f"fixtures.evidence.{name}")
+    # what everything stands on first, so that nothing of it is loaded with something that is forgotten again
+    for name in sorted(
+        modules_of(project), key=lambda name: (not name.startswith("fixtures.evidence"), name)
+    ):
+        before = set(sys.modules)
+        try:
+            importlib.import_module(name)
+        except Exception:  # a test may have made it so; the child will say it
+            loaded_too_much = True
+        else:
+            loaded_too_much = bool(rewritten(project) & set(sys.modules))
+        if loaded_too_much:
+            forget({other for other in sys.modules if other not in before})
+    with contextlib.suppress(KeyError):
+        sys.modules["plugins.report"].prepare()  # the templates
     sys.path.remove(project)
+
+
+def forget(names: set[str]) -> None:
+    """Have the suite's modules of these names imported anew; what was imported from them has been forgotten as well."""
+    for name in names:
+        if name.partition(".")[0] in ("fixtures", "plugins"):
+            parent, _, child = name.rpartition(".")
+            del sys.modules[name]
+            if parent in sys.modules:  # where `from parent import child` looks first
+                vars(sys.modules[parent]).pop(child, None)
+
+
+def modules_of(project: str) -> set[str]:
+    """The suite's own modules, by name."""
+    found = set()
+    for folder in ("fixtures", "plugins"):
+        for path in Path(project, folder).rglob("*.py"):
+            parts = path.relative_to(project).with_suffix("").parts
+            if not set(parts) & set(NOT_OURS):
+                found.add(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    return found
+
+
+@functools.cache
+def rewritten(project: str) -> frozenset[str]:
+    """What conftest.py has pytest load, which rewrites it."""
+    text = Path(project, "conftest.py").read_text(encoding="utf-8")
+    return frozenset(re.findall(r'"((?:fixtures|plugins)\.[a-z_.]+)"', text))
 
 
 def serve(channel: socket.socket) -> tuple[dict[str, Any], int]:
