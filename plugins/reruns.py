@@ -15,11 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from fixtures import addresses
 from fixtures import documents
 from fixtures.evidence import base
 from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.base import InputError
+from fixtures.evidence.models import Copy
 from fixtures.evidence.models import Documents
 from fixtures.evidence.models import Launch
 from fixtures.evidence.standing import STANDS_ON
@@ -189,7 +191,18 @@ def nothing_left(source: Earlier, target: Trial, carried: Carried) -> bool:
         source.trial.record.once == target.record.once
         and source.trial.record.copy_to == target.record.copy_to
     )
-    return settled and same and alike and stand_on <= set(carried.names)
+    return settled and same and alike and stand_on <= set(carried.names) and _copy_holds(source.trial)
+
+
+def _copy_holds(source: Trial) -> bool:
+    """Whether the copy of a trial is still where it was put, byte for byte; one in a storage is made again instead."""
+    copy = source.find("copy", Copy)
+    if copy is None or copy.path is None or addresses.is_address(copy.path):
+        return False
+    try:
+        return not sums.differences(Path(copy.path))
+    except OSError:
+        return False
 
 
 def _other_device(source: Trial, target: Trial) -> str | None:

@@ -6,6 +6,7 @@ One entry of each part of the table is taken; with WHOLE_TABLE in the environmen
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -51,6 +52,7 @@ def test_a_fault_that_comes_after_a_healthy_trial_is_caught_by_the_rerun(
     before = bench.run(*LEAN, device="cpu", forked=True)
     assert {check.status for check in before.decided.checks()} == {"passed"}, before.output
     record_property(FAULT, f"{fault.name}, between two trials")
+    shutil.rmtree(bench.copies)  # where a place is to be made into something else
     fault.change(bench)
     run = bench.run(*LEAN, "--continue", before.decided.trial, device=fault.device, forked=True)
     error = run.decided.first_error

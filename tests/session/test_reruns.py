@@ -133,7 +133,7 @@ def test_where_nothing_is_left_to_rerun_the_last_verdict_is_shown(bench: Bench, 
     assert base.load(tmp_path / "verdict.json", Verdict) == first.decided
 
 
-@pytest.mark.parametrize("change", ["a document", "the program"])
+@pytest.mark.parametrize("change", ["a document", "the program", "the copy is gone", "the copy was altered"])
 def test_where_something_has_changed_there_is_something_to_rerun(bench: Bench, change: str) -> None:
     mend(bench)
     first = bench.run(device="cuda")
@@ -141,6 +141,10 @@ def test_where_something_has_changed_there_is_something_to_rerun(bench: Bench, c
         bench.replace("doc-05", b"Document 5. It has other words.")
     elif change == "the program":
         mend(bench)
+    elif change == "the copy is gone":
+        shutil.rmtree(bench.copies)
+    else:
+        (bench.copies / first.decided.trial / "report.html").write_text("altered")
     again = bench.run("--lf", device="cuda")
     assert (again.decided.decision, again.decided.continues) == ("go", first.decided.trial), again.output
 
