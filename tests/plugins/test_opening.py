@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -14,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from fixtures.evidence import sums
+from fixtures.evidence.base import InputError
 from fixtures.evidence.parameters import Parameters
 from plugins import opening
 from tests.evidence import making
@@ -110,3 +112,15 @@ def test_a_reference_that_cannot_be_read_says_why_and_nothing_waits(kind: str, t
     if kind == "pipe":
         os.mkfifo(tmp_path / "model")
     assert opening._reference(tmp_path / "model").startswith("unreadable: ")
+
+
+@pytest.mark.parametrize(
+    ("target", "refused"), [("documents", True), ("documents/copies", True), ("copies", False)]
+)
+def test_a_place_among_the_documents_is_refused(target: str, refused: bool, tmp_path: Path) -> None:
+    """What is copied there would be taken for documents by the next trial."""
+    parameters = making.record("t", tmp_path).parameters
+    (tmp_path / "documents").mkdir()
+    wanted = pytest.raises(InputError) if refused else contextlib.nullcontext()
+    with wanted:
+        opening._apart(tmp_path / "pilot.json", "copy_to", str(tmp_path / target), tmp_path, parameters)
