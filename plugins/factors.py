@@ -18,7 +18,7 @@ from pathlib import Path
 from fixtures import cgroup
 from fixtures.evidence import sums
 from fixtures.evidence.models import Inventory
-from fixtures.evidence.parameters import Watched
+from fixtures.evidence.parameters import AnyApplication
 from fixtures.evidence.trial import Factors
 
 #: variables that steer GPUs and whose values hold numbers, UUIDs and switches only
@@ -42,7 +42,7 @@ def observe(
     references: dict[str, str],
     inventory: Inventory,
     interpreter: str,
-    application: Watched,
+    application: AnyApplication,
 ) -> Factors:
     """The factors of a trial; `files` are the parameters, the order and the manifest by name."""
     host = inventory.host

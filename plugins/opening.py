@@ -111,7 +111,7 @@ def _apart(pilot: Path, place: str, target: str | None, project: Path, parameter
 
 def _expects(manifest: Path) -> bool:
     """Whether the manifest gives a category for any document; of one that cannot be read the checks say more."""
-    entries = documents.observe_entries(manifest)
+    entries = documents.entries_of(manifest)
     return not entries or any(entry.category is not None for entry in entries)
 
 

@@ -15,6 +15,7 @@ from fixtures.evidence.models import Launch
 from fixtures.evidence.models import Ran
 from fixtures.evidence.models import TorchDevice
 from fixtures.evidence.order import Order
+from fixtures.evidence.parameters import asks_for_python
 from fixtures.evidence.parameters import Parameters
 from fixtures.evidence.trial import Trial
 from plugins.criteria import check
@@ -278,7 +279,7 @@ def test_the_application_ran_in_the_interpreter_that_was_examined(
     launch: Launch, application: Application, trial: Trial, claim: Claims
 ) -> None:
     examined = launch.interpreter
-    asked = trial.record.parameters.application.asks_for_python
+    asked = asks_for_python(trial.record.parameters.application)
     if application.executable is None:
         claim.not_reached(
             "results.ended_by_itself", application.error or "its program file could not be seen"

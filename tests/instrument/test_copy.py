@@ -27,6 +27,7 @@ from fixtures.evidence.trial import Trial
 from tests.evidence import making
 from tests.evidence.making import Seen
 from tests.pilot.bench import ROOT
+from tests.plugins.making import inventory
 
 REREAD = Reread(trial="t", exit_status=0, seconds=0.0, error=None, outcomes={"a": "passed"})
 
@@ -339,3 +340,33 @@ def test_every_further_run_that_was_asked_for_is_made_before_the_copy(
     made: list[str] = []
     copy._observe_the_rest(trial, cast(pytest.FixtureRequest, SimpleNamespace(getfixturevalue=made.append)))
     assert made == wanted
+
+
+#: where the trial was made, where it is now (system, boot, cards), and whether that is another machine
+PLACES: list[tuple[tuple[str, str | None, int], tuple[str, str | None, int], bool]] = [
+    (("Linux", "one", 1), ("Linux", "one", 1), False),
+    (("Linux", "one", 1), ("Linux", "two", 1), False),  # after a reboot
+    (("Linux", "one", 1), ("Linux", "two", 0), True),
+    (("Linux", "one", 0), ("Linux", "two", 0), True),
+    (("Linux", "one", 1), ("Darwin", None, 0), True),
+    (("Linux", "one", 1), ("Linux", None, 0), False),
+    (("Linux", None, 1), ("Linux", "two", 0), False),
+]
+
+
+@pytest.mark.parametrize(("made", "now", "another"), PLACES)
+def test_another_machine_is_told_by_its_boot_and_its_cards(
+    made: tuple[str, str | None, int],
+    now: tuple[str, str | None, int],
+    another: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    then, here = (
+        inventory(*[("nvidia", "H200")] * cards, system=system, boot_id=boot)
+        for system, boot, cards in (made, now)
+    )
+    trial = making.trial(tmp_path)
+    making.keep(trial, "inventory", then)
+    monkeypatch.setattr(copy.inventory, "observe", lambda: here)
+    assert copy.elsewhere(trial) is another

@@ -14,6 +14,7 @@ from fixtures import runs
 from fixtures.evidence import sums
 from fixtures.evidence.models import Application
 from fixtures.evidence.parameters import ResultsFile
+from fixtures.further import First
 from tests.evidence import making
 from tests.report import samples
 
@@ -90,8 +91,7 @@ def test_nothing_is_torn_behind_a_link(
         return made.model_copy(update={"results": made.results.model_copy(update={"kind": kind})})
 
     monkeypatch.setattr(runs, "run", run)
-    seen = interruption.observe(
-        making.trial(tmp_path), samples.launch(), given, samples.application(records), tmp_path / "raw", print
-    )
+    first = First(making.trial(tmp_path), samples.launch(), given, samples.application(records), print)
+    seen = interruption.observe(first, tmp_path / "raw")
     assert seen.torn == torn
     assert (tmp_path / "raw" / "output" / "results.jsonl").read_bytes() == left
