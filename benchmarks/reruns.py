@@ -7,8 +7,8 @@ interrupted, every twentieth decided on. Then, ROUNDS (5) times each: the list, 
 os.scandir and json over the same files, the interpreter's own start, and pytest collecting one empty test. Seconds
 of the clock and of the processor; medians are compared, nothing asserts them.
 
-Before that, ROUNDS times: a whole rehearsal that fails on its copy alone, the place of the copy being missing, and its
-rerun once that is there. The rerun makes the copy and looks at the environment again, which imports torch.
+Before that, ROUNDS (3) times: a whole rehearsal that fails on its copy alone, the place of the copy being missing,
+and its rerun once that is there. The rerun makes the copy and looks at the environment again, which imports torch.
 """
 
 from __future__ import annotations

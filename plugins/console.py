@@ -1,6 +1,7 @@
 """What the commands share that are started with `python -m plugins.…` and look at trials that ended.
 
-Exit status 0 and 10 as each of them says; 4: the command line or a file is wrong.
+Exit status 0 and 10 as each of them says; 4: the command line or a file is wrong; 2: interrupted, or whoever read the
+answer went away before there was one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def parser(prog: str, description: str, epilog: str | None = None) -> Parser:
         "--reports",
         type=Path,
         metavar="DIR",
-        help="where the trials are (default: reports beside the project)",
+        help="where the trials are (default: reports in the project)",
     )
     return made
 
@@ -52,13 +53,14 @@ def status(main: Callable[[], int]) -> int:
             stream, io.TextIOWrapper
         ):  # a terminal that cannot show a character is no reason to end
             stream.reconfigure(errors="backslashreplace")
+    ended = INTERRUPTED
     try:
         ended = main()
         sys.stdout.flush()
         return ended
-    except BrokenPipeError:  # as of `| head`
+    except BrokenPipeError:  # as of `| head`: no error, and nothing that holds
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return HOLDS
+        return ended
     except KeyboardInterrupt:
         return INTERRUPTED
     except (InputError, OSError) as error:

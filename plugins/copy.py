@@ -42,8 +42,7 @@ class Found:
 
     @property
     def complete(self) -> bool:
-        open_still = [name for name in [*self.missing, *self.corrupted] if name not in self.written]
-        return not (open_still or self.wrong or self.foreign)
+        return not ({*self.missing, *self.corrupted} - {*self.written} or self.foreign)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -168,16 +167,10 @@ def _tell(found: Found, files: int) -> None:
     looked = len(found.there) + len(found.missing) + len(found.corrupted)
     rest = f", {files - looked} not looked at" if looked < files else ""
     print(f"{len(found.there)} of {files} files were there, {len(found.written)} written{rest}")
+    since = dict.fromkeys(found.written, ", written") | dict.fromkeys(found.wrong, ", not right when written")
     for what, names in (("missing", found.missing), ("corrupted", found.corrupted)):
         for name in names:
-            after = (
-                ", written"
-                if name in found.written
-                else ", not right when written"
-                if name in found.wrong
-                else ""
-            )
-            print(one_line(f"{what}{after}: {sums.shown(name)}", 1000))
+            print(one_line(f"{what}{since.get(name, '')}: {sums.shown(name)}", 1000))
     for name in found.foreign:
         print(one_line(f"not of this trial: {sums.shown(name)}", 1000))
 

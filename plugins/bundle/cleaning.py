@@ -36,18 +36,8 @@ _HOME = re.compile(
 )
 #: names that many machines have, and that are words too
 _COMMON = {
-    "root",
-    "ubuntu",
-    "user",
-    "admin",
-    "debian",
-    "runner",
-    "jovyan",
-    "ec2-user",
-    "renter",
-    "home",
-    "gpu",
-}
+    "root", "ubuntu", "user", "admin", "debian", "runner", "jovyan", "ec2-user", "renter", "home", "gpu",
+}  # fmt: skip
 #: a character as it is, or as JSON, Python or a shell writes it
 _CHARACTER = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})|\\[nrt]|[\s\S]")
 

@@ -55,10 +55,10 @@ def main(arguments: list[str] | None = None) -> int:
     because, by, named = ("" if one == [] else one for one in (given.because, given.by, given.trial))
     path = find(given.reports or console.REPORTS, LATEST if named is None else named)
     asked = Asked(given.decision, because, by, given.override, given.again)
-    return _record(given.reports or path.parent, path, asked, overriding=given.override)
+    return _record(given.reports or path.parent, path, asked)
 
 
-def _record(reports: Path, path: Path, asked: Asked, *, overriding: bool) -> int:
+def _record(reports: Path, path: Path, asked: Asked) -> int:
     from plugins.decision import chain
     from plugins.decision.record import record
 
@@ -67,7 +67,7 @@ def _record(reports: Path, path: Path, asked: Asked, *, overriding: bool) -> int
     print(one_line(f"recorded: {decided.decision}{mark} on {decided.trial}", 500))
     print(one_line(f"to attach: {path / DECISION_PAGE}", 1000))
     print(one_line(f"chain: line {line.number} of {reports / chain.NAME}", 1000))
-    if overriding and not decided.override:
+    if asked.override and not decided.override:
         print(f"--override was not needed: the machine says {decided.machine.decision}", file=sys.stderr)
     return console.HOLDS
 

@@ -138,7 +138,7 @@ def locked(reports: Path) -> Iterator[None]:
 
 
 def append(path: Path, line: Line) -> None:
-    """Write one line more and have it on the disk; what is written half is taken off again.
+    """Write one line more and have it on the disk, or leave the chain as it was.
 
     Raises:
         OSError: it cannot be written.
@@ -152,16 +152,16 @@ def append(path: Path, line: Line) -> None:
             while written < len(data):
                 written += os.write(number, data[written:])
             os.fsync(number)
-        except OSError:
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except BaseException:  # an interruption too: whoever calls takes the files away that the line speaks of
             os.ftruncate(number, size)
             raise
     finally:
         os.close(number)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _json(value: object) -> bytes:

@@ -11,56 +11,12 @@ MOST, MOST_BY = 4000, 200
 #: letters, and different ones among them; a letter of a wide script says as much as two
 LEAST, LEAST_DIFFERENT = 8, 3
 #: words that say nothing about why, alone or with others of them
-_EMPTY = frozenset(
-    [
-        "ok",
-        "okay",
-        "yes",
-        "yep",
-        "no",
-        "go",
-        "fix",
-        "reconfigure",
-        "undecided",
-        "done",
-        "fine",
-        "good",
-        "great",
-        "approved",
-        "accept",
-        "accepted",
-        "lgtm",
-        "none",
-        "null",
-        "nothing",
-        "na",
-        "tbd",
-        "todo",
-        "test",
-        "testing",
-        "because",
-        "reason",
-        "see",
-        "above",
-        "below",
-        "as",
-        "discussed",
-        "the",
-        "it",
-        "is",
-        "a",
-        "decision",
-        "decided",
-        "all",
-        "looks",
-        "seems",
-        "to",
-        "me",
-        "just",
-        "since",
-        "override",
-    ]
-)
+_EMPTY = frozenset([
+    "ok", "okay", "yes", "yep", "no", "go", "fix", "reconfigure", "undecided", "done", "fine", "good",
+    "great", "approved", "accept", "accepted", "lgtm", "none", "null", "nothing", "na", "tbd", "todo",
+    "test", "testing", "because", "reason", "see", "above", "below", "as", "discussed", "the", "it", "is",
+    "a", "decision", "decided", "all", "looks", "seems", "to", "me", "just", "since", "override",
+])  # fmt: skip
 
 
 def checked(reason: str) -> str:

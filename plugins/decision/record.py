@@ -171,13 +171,14 @@ def _counted(verdict: Verdict) -> list[CriterionCount]:
 
 def _decided_on(folder: Path) -> list[Artefact]:
     """Every file of the trial as it was closed, and where there is one, how it was judged again since."""
-    names = [*sums.parse((folder / sums.NAME).read_bytes().decode("utf-8", "surrogateescape")), sums.NAME]
-    names += [REREAD] if (folder / REREAD).is_file() else []
+    # as `_whole` found them to be a moment ago: a trial may hold what takes long to read
+    listed = sums.parse((folder / sums.NAME).read_bytes().decode("utf-8", "surrogateescape"))
+    for name in (sums.NAME, REREAD):
+        if (folder / name).is_file():
+            listed[name] = sums.of_file(folder / name)
     return [
-        Artefact(
-            path=sums.shown(name), sha256=sums.of_file(folder / name), bytes=(folder / name).stat().st_size
-        )
-        for name in names
+        Artefact(path=sums.shown(name), sha256=digest, bytes=(folder / name).stat().st_size)
+        for name, digest in listed.items()
     ]
 
 

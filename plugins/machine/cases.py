@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from datetime import timezone
 
 from plugins.report import text
+from plugins.trials.listing import NAMED
 from plugins.verdict_file import CheckResult
 from plugins.verdict_file import Status
 from plugins.verdict_file import Verdict
@@ -17,7 +17,6 @@ TOOL = "gpu-pilot"
 OWN = "verdict"
 #: no text of an application is longer than this in a file for machines
 MOST = text.MOST
-_STARTED = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]+")
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,13 @@ def shown(value: object) -> str:
 
 def started(verdict: Verdict) -> datetime | None:
     """When the trial began, in UTC, as its name says it."""
-    named = _STARTED.fullmatch(verdict.trial)
+    if not NAMED.fullmatch(verdict.trial):
+        return None
     try:
-        moment = datetime.strptime(named[1], "%Y%m%dT%H%M%SZ") if named else None
+        moment = datetime.strptime(verdict.trial.partition("-")[0], "%Y%m%dT%H%M%SZ")
     except ValueError:
         return None
-    return moment.replace(tzinfo=timezone.utc) if moment else None
+    return moment.replace(tzinfo=timezone.utc)
 
 
 def facts(check: CheckResult) -> dict[str, str]:

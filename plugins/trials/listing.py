@@ -76,7 +76,7 @@ def rows(reports: Path, *, every_sum: bool = False) -> list[Row]:
     return sorted(filter(None, found), key=lambda row: (row.when, row.folder))
 
 
-def plain(path: str | Path, schema: str | None) -> dict[str, Any]:
+def plain(path: str | Path, schema: str) -> dict[str, Any]:
     """The JSON object in `path`, of that schema.
 
     Raises:
@@ -189,14 +189,14 @@ def _bytes(path: str | Path) -> bytes:
         raise Problem(f"{name}: {error.strerror or error}") from None
 
 
-def _parsed(data: bytes, name: str, schema: str | None) -> dict[str, Any]:
+def _parsed(data: bytes, name: str, schema: str) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise Problem(f"{name}: no JSON ({str(error)[:120]})") from None
     if not isinstance(value, dict):
         raise Problem(f"{name}: no JSON object")
-    if schema is not None and (found := value.get("schema")) != schema:
+    if (found := value.get("schema")) != schema:
         raise Problem(f"{name}: the schema {str(found)[:60]!r} and not {schema!r}")
     return value
 

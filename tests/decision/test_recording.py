@@ -345,24 +345,37 @@ def test_a_decision_that_was_not_recorded_to_the_end_is_not_overwritten(
     assert verify(tmp_path).broken == []
 
 
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("synced", [0, 1], ids=["the-line", "its-folder"])
+@pytest.mark.parametrize(("error", "ended"), [(FULL, 4), (KeyboardInterrupt(), 2)], ids=["full", "Ctrl-C"])
 @pytest.mark.parametrize("before", [False, True])
 def test_a_line_that_cannot_be_written_leaves_nothing_behind(
-    before: bool, decide: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    before: bool,
+    error: BaseException,
+    ended: int,
+    synced: int,
+    decide: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     closed(tmp_path, NAME)
     if before:
         assert decide("go", "--because", WHY, "--reports", tmp_path)[0] == 0
     there = contents(tmp_path)
+    well = iter(range(synced))
 
-    def full(number: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def fsync(number: int) -> None:
+        if next(well, None) is None:
+            raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(chain.os, "fsync", full)
+        patched.setattr(chain.os, "fsync", fsync)
         patched.setattr(recording.store, "write_atomically", lambda path, data: path.write_bytes(data))
         status, out, err = decide("go", "--because", WHY, "--again", "--reports", tmp_path)
-    assert (status, out) == (4, "")
-    assert "No space left" in err
+    assert (status, out) == (ended, "")
+    assert ("No space left" in err) == (error is FULL)
     left = {name: data for name, data in contents(tmp_path).items() if data or name in there}
     assert left == there
     assert decide("go", "--because", WHY, "--again", "--reports", tmp_path)[0] == 0

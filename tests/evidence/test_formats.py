@@ -445,11 +445,29 @@ def test_a_header_alone_holds_no_record_and_no_row() -> None:
     assert read(HEADER, "csv") == []
 
 
+signs = st.sampled_from([b'"', b",", b"\t", b"\n", b"\r", b"\0", b"\xff", b"a", *ROW_A.split(b",")])
+
+
 @quick
-@given(st.binary(max_size=80), st.sampled_from(["csv", "tsv"]))
+@given(st.binary(max_size=80) | st.lists(signs, max_size=30).map(b"".join), st.sampled_from(["csv", "tsv"]))
 def test_whatever_the_bytes_every_row_has_a_record_or_a_problem(junk: bytes, format: str) -> None:
-    for data in (junk, HEADER.replace(b",", b"\t" if format == "tsv" else b",") + junk):
-        read(data, format)
+    """Which physical lines are a row can be told without a reader where no quote holds several together."""
+    header = HEADER.replace(b",", b"\t" if format == "tsv" else b",")
+    lines, left_out = results.split(header + junk, asked(format))
+    assert left_out == 0
+    assert [line for line in lines if (line.record is None) == (line.problem is None)] == []
+    begun = list(range(2, 2 + len(io.BytesIO(junk).readlines())))
+    numbers = [line.number for line in lines]
+    assert numbers[:1] == begun[:1]
+    assert numbers == (begun if b'"' not in junk else sorted(set(numbers) & set(begun)))
+
+
+@quick
+@given(st.binary(min_size=1, max_size=80), st.sampled_from(["csv", "tsv"]))
+def test_bytes_that_are_no_header_are_one_problem(junk: bytes, format: str) -> None:
+    ((line,), left_out) = results.split(junk, asked(format))
+    assert (line.number, line.record, left_out) == (1, None, 0)
+    assert line.problem
 
 
 @pytest.mark.parametrize("format", ["json", "csv"])

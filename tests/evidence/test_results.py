@@ -16,6 +16,8 @@ from fixtures import results
 from fixtures.evidence import base
 from fixtures.evidence.models import Results
 from fixtures.evidence.trial import write_json
+from fixtures.formats.found import TEXT_CHARACTERS
+from fixtures.formats.jsonl import DEEPEST
 
 RECORD = b'{"id": "doc-01", "status": "accepted"}'
 LONG_AGO, SOON = 1_000_000.0, 4_000_000_000.0
@@ -95,7 +97,7 @@ GOOD: dict[str, bytes] = {
     "keys of its own": b'{"id": "a", "x": {"y": [1]}}',
     "a large integer": b'{"id": "a", "n": ' + b"9" * 300 + b"}",
     "a smile, escaped": b'{"id": "\\ud83d\\ude00"}',
-    "as many levels as are allowed": b'{"a":' * (results.DEEPEST - 1) + b"[]" + b"}" * (results.DEEPEST - 1),
+    "as many levels as are allowed": b'{"a":' * (DEEPEST - 1) + b"[]" + b"}" * (DEEPEST - 1),
 }
 
 
@@ -126,7 +128,7 @@ def test_lines_beyond_the_limit_are_counted_and_left_out() -> None:
 
 def test_only_the_beginning_of_a_giant_line_is_shown() -> None:
     (line,), _ = results.split(b"x" * 100_000)
-    assert (line.text, line.record) == ("x" * results.TEXT_CHARACTERS, None)
+    assert (line.text, line.record) == ("x" * TEXT_CHARACTERS, None)
 
 
 def test_bytes_that_are_no_text_are_shown_escaped() -> None:

@@ -12,6 +12,7 @@ from fixtures.asking.answers import Outcome
 from fixtures.asking.answers import Reader
 from fixtures.asking.template import Template
 from fixtures.asking.template import Unsendable
+from fixtures.evidence.parameters import IN_A_REQUEST
 
 CATEGORIES = ["invoice", "support ticket", "C"]
 CONTENT = "choices.0.message.content"
@@ -157,6 +158,13 @@ def test_what_stands_in_braces_in_a_document_or_an_identifier_is_no_placeholder(
         "b": [1, None, CATEGORIES, "one of invoice, support ticket, C"],
         "{id}": "e2lkfSB7Y2F0ZWdvcmllc30=",
     }
+
+
+@pytest.mark.parametrize("word", IN_A_REQUEST)
+@pytest.mark.parametrize("template", ["{{{}}}", "before {{{}}} after"])
+def test_every_word_that_the_configuration_takes_is_put_in(word: str, template: str) -> None:
+    data, _ = Template([template.format(word)], CATEGORIES).fill("doc-01", b"a text")
+    assert "{" not in data.decode()
 
 
 def test_bytes_that_are_no_text_are_refused_for_a_text_and_not_for_base64() -> None:

@@ -163,7 +163,7 @@ def test_as_many_questions_as_asked_for_are_under_way_at_once(tmp_path: Path) ->
 
 
 def test_the_token_is_sent_and_never_shown(tmp_path: Path) -> None:
-    request = {"bearer": "MY_TOKEN", "headers": {"X-Team": "pilot-header"}}
+    request = {"bearer": "MY_TOKEN", "headers": {"X-Team": "pilot-header", "x.of~a+token": "as it is"}}
     table = Table(
         tmp_path, {"doc-01": b"healthy resume"}, request=request, environment={"MY_TOKEN": "s3cr3t-word"}
     )
@@ -171,6 +171,7 @@ def test_the_token_is_sent_and_never_shown(tmp_path: Path) -> None:
     assert asked.records["doc-01"].get("category") == "resume", asked
     assert asked.log[0]["headers"]["authorization"] == "Bearer s3cr3t-word"
     assert asked.log[0]["headers"]["x-team"] == "pilot-header"
+    assert asked.log[0]["headers"]["x.of~a+token"] == "as it is"  # the configuration lets it through
     left = [
         asked.stderr,
         *((tmp_path / name).read_text() for name in ("results.jsonl", "told.jsonl", "request.json")),
@@ -185,7 +186,6 @@ def test_the_token_is_sent_and_never_shown(tmp_path: Path) -> None:
         ({}, "MISSING", "the environment variable MISSING is not set"),
         ({}, "BROKEN", "the value of BROKEN (not shown) has a line break"),
         ({"X-Key": "a\r\nb"}, None, "the value of request.headers.X-Key (not shown) has a line break"),
-        ({"X Key": "a"}, None, "found the name 'X Key', wanted letters, digits and -"),
     ],
 )
 def test_a_header_that_cannot_be_sent_is_named_without_its_value(

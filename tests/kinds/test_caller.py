@@ -439,6 +439,29 @@ def call(text):
     assert (end.returncode, statuses) == (0, ["accepted", "rejected", "accepted"])
 
 
+@pytest.mark.parametrize("stderr", [os.devnull, "/dev/full"])  # what is written to the second is an error
+def test_a_loop_whose_terminal_is_gone_goes_on(stderr: str, tmp_path: Path) -> None:
+    source = """
+import os
+if os.path.exists("died"):
+    raise RuntimeError("not twice")
+def call(text):
+    if text == "two":
+        open("died", "w").close()
+        os._exit(9)
+    return text
+"""
+    request = prepare(tmp_path, source)
+    with open(stderr, "wb") as nowhere:
+        end = subprocess.run(command(request), stderr=nowhere, timeout=60, check=False)
+    records = lines(tmp_path / "results.jsonl")
+    assert (end.returncode, [record["status"] for record in records]) == (
+        1,
+        ["accepted", "rejected", "rejected"],
+    )
+    assert records[2]["reason"].endswith("importing app raised RuntimeError: not twice")
+
+
 def test_the_worker_ends_when_the_loop_is_killed(tmp_path: Path) -> None:
     source = (
         "import os, time\ndef call(text):\n  open('pid', 'w').write(f'{os.getpid()}.')\n  time.sleep(600)"

@@ -201,6 +201,8 @@ def test_of_two_devices_the_fuller_one_decides_there_too() -> None:
     ("application", "launch", "words"),
     [
         (unread(), with_memory(100 * GIB), "told nothing of its own"),
+        (unread(problem="line 2: no JSON"), with_memory(100 * GIB), "(line 2: no JSON)"),
+        (unread(allocators=[torch("cuda:0", 90)], problem="line 2: no JSON"), with_memory(100 * GIB), "not all"),
         (unread(allocators=[torch("cuda:0", 1)]), with_memory(None), "is not known"),
         (unread(allocators=[torch("cuda:3", 1)]), with_memory(100 * GIB), "is not known"),
         (run(card(), cards_unread="stopped answering after 3.0 s"), with_memory(100 * GIB), "stopped answering"),
@@ -210,6 +212,11 @@ def test_of_two_devices_the_fuller_one_decides_there_too() -> None:
 def test_what_cannot_be_known_is_no_pass(application: Application, launch: Launch, words: str) -> None:
     check = memory.test_the_peak_with_its_margin_fits_each_card
     assert words in not_reached(check, application, launch, parameters())
+
+
+def test_a_peak_that_torch_told_is_too_high_whatever_else_it_told() -> None:
+    told = unread(allocators=[torch("cuda:0", 96)], problem="line 2: no JSON")
+    assert not on_cards(told, with_memory(100 * GIB)).holds
 
 
 def test_a_peak_that_was_too_high_before_the_card_stopped_answering_was_too_high() -> None:
@@ -371,6 +378,7 @@ OFFLOADED: dict[str, dict[str, Any]] = {
 ON_THE_CARD: dict[str, dict[str, Any]] = {
     "every part on a card": {"placed": WHOLE},
     "nothing told": {},
+    "nothing told that is understood": {"problem": "line 2: no JSON"},
     "llama.cpp with all layers": {"stderr": "load_tensors: offloaded 33/33 layers to GPU"},
     "a document about ships": {"stdout": "doc-04: the containers will be offloaded at the quay"},
     "an option that is off": {"stderr": "INFO: cpu_offload_gb=0, disk_offload=False"},
@@ -392,6 +400,7 @@ def test_a_model_on_the_card_is_not(name: str) -> None:
     )
     assert claim.holds
     assert ("3 parts" if "placed" in ON_THE_CARD[name] else "told no places") in claim.found
+    assert ("(line 2: no JSON)" in claim.found) == ("problem" in ON_THE_CARD[name])
 
 
 # -- out of memory, in the checks of results and failures -------------------------------------------------

@@ -113,6 +113,16 @@ def test_a_file_that_was_altered_or_lost_there_is_named(
     assert wrong == {"evidence/launch.json": sums.of_bytes(b"{}"), store.RECORD: None}
 
 
+def test_what_was_taken_away_there_is_no_longer_among_the_names(tmp_path: Path) -> None:
+    with storage.Address(f"local://{tmp_path}/copies/t1") as place:
+        place.make()
+        for name in ("a", "b"):
+            place.put(name, b"x")
+        assert place.names() == ["a", "b"]
+        (tmp_path / "copies" / "t1" / "a").unlink()
+        assert place.names() == ["b"]
+
+
 def client() -> psutil.Process:
     """The process that is connected to the storage."""
     return next(one for one in psutil.Process().children() if "fixtures.storage_client" in one.cmdline())

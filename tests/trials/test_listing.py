@@ -290,9 +290,12 @@ def test_the_listing_needs_none_of_the_models() -> None:
     assert end.stdout.strip() == ""
 
 
-def test_a_reader_that_goes_away_early_is_no_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("reader", "lines", "status"), [("head -1", 1, 2), ("cat", 40, 0)])
+def test_a_reader_that_goes_away_early_is_no_error_and_nothing_that_holds(
+    reader: str, lines: int, status: int, tmp_path: Path
+) -> None:
     for number in range(40):
         (tmp_path / f"20261201T103000Z-{number:04x}").mkdir()
-    command = f"{sys.executable} -u -m plugins.trials --reports {tmp_path} | head -1"
+    command = f"set -o pipefail; {sys.executable} -u -m plugins.trials --reports {tmp_path} | {reader}"
     end = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert (len(end.stdout.splitlines()), end.stderr) == (1, "")
+    assert (len(end.stdout.splitlines()), end.stderr, end.returncode) == (lines, "", status)

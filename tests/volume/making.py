@@ -80,8 +80,8 @@ def written(records: list[dict[str, Any]], format: str, **how: Any) -> bytes:
 
 def by_the_pilot(
     manifest: list[dict[str, Any]], data: bytes, asked: Parameters
-) -> dict[str, tuple[bool | None, list[str]]]:
-    """What each check says, None where it is not reached, and the documents that it names."""
+) -> tuple[dict[str, tuple[bool | None, list[str]]], dict[str, int]]:
+    """What each check says, None where it is not reached, and the documents that it names; and the counts."""
     lines, left_out = results.split(data, asked.application.results_file)
     account = accounts.take([ManifestEntry.model_validate(one) for one in manifest], lines)
     given = {
@@ -95,7 +95,9 @@ def by_the_pilot(
     }
     with pytest.MonkeyPatch.context() as patch:  # why a run was short of memory is no matter of its results
         patch.setattr(exhaustion, "of", lambda *_: None)
-        return {id: _said(check, given) for id, check in CHECKS.items()}
+        said = {id: _said(check, given) for id, check in CHECKS.items()}
+    counted = ("expected", "accepted", "rejected", "missing", "duplicated", "invented")
+    return said, {name: len(getattr(account, name)) for name in counted}
 
 
 def _said(check: Any, given: dict[str, Any]) -> tuple[bool | None, list[str]]:

@@ -84,7 +84,7 @@ def volumes(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
 def check_alike(manifest: list[dict[str, Any]], data: bytes, chunk: int, **asked: Any) -> None:
     """Judged in blocks of `chunk` bytes, and without msgspec; and each time as the pilot does."""
     given = parameters(len(manifest), **asked)
-    wanted = by_the_pilot(manifest, data, given)
+    wanted, counts = by_the_pilot(manifest, data, given)
     for without in (False, True):
         with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
             patch.setattr(blocks, "CHUNK", chunk)
@@ -95,6 +95,7 @@ def check_alike(manifest: list[dict[str, Any]], data: bytes, chunk: int, **asked
             got = judging.judge(*on_disk(Path(folder), manifest, data), given, most=1000)
         said = {claim.id: claim.holds for claim in got.claims}
         assert said == {id: holds for id, (holds, _) in wanted.items()}
+        assert got.documents == counts
         for claim in got.claims:
             if claim.id.startswith(("results.no_", "results.allowed", "results.expected", "failures.")):
                 assert sorted(str(one.id) for one in claim.offenders) == sorted(wanted[claim.id][1]), claim.id
@@ -171,6 +172,7 @@ MAPPED = {
     "truth values": {"fields": {"id": "doc", "status": "ok"}, "accepted": [True], "rejected": [False]},
     "numbers": {"fields": {"id": "doc", "status": "ok"}, "accepted": [1], "rejected": [0]},
     "both": {"fields": {"id": "doc", "status": "ok"}, "accepted": [True, 1, "ok"], "rejected": [False, 0]},
+    "one for each": {"fields": {"id": "doc", "status": "ok"}, "accepted": [True, 0], "rejected": [False, 1]},
     "no status": {"fields": {"id": "doc", "status": None}},
     "one field for two": {"fields": {"id": "doc", "status": "ok", "reason": "category"},
         "accepted": [True], "rejected": [False]},

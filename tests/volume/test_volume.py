@@ -102,6 +102,22 @@ def test_offenders_are_named_with_their_lines_and_all_are_counted(tmp_path: Path
     assert not judgement.holds
 
 
+@pytest.mark.parametrize(("accepted", "rejected"), [(1, True), (1, 0), ("ok", 1)])
+def test_words_that_are_equal_but_of_another_type_are_told_apart(
+    accepted: Any, rejected: Any, tmp_path: Path
+) -> None:
+    """Of an accepted record with a remark where the reason stands."""
+    manifest = [entry("a", category="invoice"), entry("b", valid=False)]
+    records = [
+        {"id": "a", "status": accepted, "category": "invoice", "reason": "a stamp on it"},
+        {"id": "b", "status": rejected, "reason": "not UTF-8"},
+    ]
+    asked = parameters(accepted=[accepted], rejected=[rejected])
+    judgement = judging.judge(*on_disk(tmp_path, manifest, written(records, "jsonl")), asked)
+    assert (judgement.documents["accepted"], judgement.documents["rejected"]) == (1, 1)
+    assert {one.id for one in judgement.claims if one.holds is not True} == set()
+
+
 @pytest.mark.parametrize("chunk", [200, 1 << 20])
 def test_a_document_that_was_well_is_known_when_it_comes_again(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -157,7 +173,10 @@ MANIFESTS: dict[str, tuple[str, str]] = {
     "a key twice": ('{"documents": [{"id": "a", "id": "b"}]}', "the key 'id' twice"),
     "a key missing": (json.dumps({"documents": [entry("a"), {"id": "b"}]}), "documents.1.file: found nothing"),
     "an unknown key": (json.dumps({"documents": [{**entry("a"), "categry": "invoice"}, entry("b")]}),
-        "documents.0.categry"),
+        "documents.0.categry: found a key that is not known here"),
+    "a number for a document": (json.dumps({"documents": [entry("a"), 7]}), "documents.1: found 7"),
+    "a key like a secret": (json.dumps({"documents": [entry("a"), {**entry("b"), "hf_" + "a" * 30: 1}]}),
+        "documents.1.(not shown): found a key"),
     "another type": (json.dumps({"documents": [{**entry("a"), "bytes": "9"}, entry("b")]}),
         "documents.0.bytes: found '9'"),
     "an object of documents": (json.dumps({"documents": {"a": entry("a")}}), "found an object; wanted an array"),
@@ -250,9 +269,11 @@ def test_wrong_input_is_named_and_no_traceback_is_shown(
 ) -> None:
     manifest, records = volume(3)
     arguments = given(tmp_path, records, manifest)
+    (round_about := tmp_path / "round").symlink_to("round")
     for wrong, words in [
         (["nowhere.jsonl", *arguments[1:]], "nowhere.jsonl: found nothing"),
         ([str(tmp_path), *arguments[1:]], "found a folder; wanted a regular file"),
+        ([str(round_about), *arguments[1:]], "round: found a link that leads to itself"),
         ([arguments[0], "--manifest", "nowhere.json", *arguments[3:]], "nowhere.json: found No such file"),
         ([*arguments[:3], "--pilot", "nowhere.json"], "nowhere.json: found No such file"),
     ]:
