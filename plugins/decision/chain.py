@@ -157,7 +157,9 @@ def append(path: Path, line: Line) -> None:
                 os.fsync(folder)
             finally:
                 os.close(folder)
-        except BaseException:  # an interruption too: whoever calls takes the files away that the line speaks of
+        except (
+            BaseException
+        ):  # an interruption too: whoever calls takes the files away that the line speaks of
             os.ftruncate(number, size)
             raise
     finally:
