@@ -13,5 +13,6 @@ pytest_plugins = [
     "fixtures.copy",
     "plugins.options",
     "plugins.criteria",
+    "plugins.catalogue.diagnosis",
     "plugins.session",
 ]

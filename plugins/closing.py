@@ -26,6 +26,7 @@ from fixtures.evidence.models import Application
 from fixtures.evidence.models import Copy
 from fixtures.evidence.models import Documents
 from fixtures.evidence.models import Hangup
+from fixtures.evidence.models import Launch
 from fixtures.evidence.models import Resumed
 from fixtures.evidence.trial import CHECKS
 from fixtures.evidence.trial import LATEST
@@ -93,6 +94,10 @@ def advisories(trial: Trial) -> list[str]:
         said.append("a rehearsal asks nothing about the number and the model of the cards")
     said += [f"not examined: {what}" for what in _not_asked(trial)]
     said += _of_the_interruption(trial)
+    if launch := trial.find("launch", Launch):
+        said += [
+            f"cannot be seen from here: {one.what} ({one.why}); {one.who} could" for one in launch.unseen
+        ]
     if (hung := trial.find("hangup", Hangup)) and hung.prefix is None:
         said.append(hangups.advice(hung))
     said.append("twelve documents verify a procedure; they do not predict a campaign")

@@ -28,13 +28,15 @@ from plugins.verdict import Claim
 from plugins.verdict_file import CRITERIA
 from plugins.verdict_file import Criterion
 from plugins.verdict_file import FailureDecision
+from plugins.verdict_file import Fault
 
 F = TypeVar("F", bound=Callable[..., object])
 
 #: planned: the volume to follow is in the parameters. detached: so is how it will be started.
 #: repeated: the application may be run more than once. kept: so it may, and what it has written outlives a kill.
-#: access: variables are named that must be set.
-Need = Literal["expected", "planned", "detached", "repeated", "kept", "access"]
+#: access: variables are named that must be set. extensions: modules that the application needs beside torch.
+#: requirements: a file of the exact versions that its environment was made from.
+Need = Literal["expected", "planned", "detached", "repeated", "kept", "access", "extensions", "requirements"]
 
 #: the attribute of a report that carries what its check said
 SAID = "gpu_pilot"
@@ -95,6 +97,7 @@ class Claims:
         decision: FailureDecision | None = None,
         change: str | None = None,
         advice: str | None = None,
+        faults: Iterable[Fault] = (),
     ) -> None:
         """State a claim.
 
@@ -103,6 +106,8 @@ class Claims:
             required, found: what the criterion asks for and what was observed, for people.
             documents: the identifiers concerned when it does not hold.
             decision, change, advice: what is observed overrules what was declared.
+            faults: what the catalogue knows of it. One that blocks is a claim that does not hold; the first of these
+                says what it means and what to change, unless the arguments before do.
 
         Raises:
             ClaimFailed: the claim does not hold.
@@ -114,6 +119,13 @@ class Claims:
         if isinstance(documents, str):
             raise TypeError("documents is a list of identifiers, and a text would be taken for its letters")
         named = [_wire(document) for document in documents]
+        known = list(faults)
+        first = next((fault for fault in known if fault.blocks), None)
+        if first is not None:
+            holds = False
+            found = f"{found}. {first.id}: {first.cause}"
+            decision, change = decision or first.decision, change or first.change
+            advice = advice or f"{first.cause}. To confirm: {first.confirm}"
         self._said.append(
             Claim(
                 holds=holds,
@@ -123,6 +135,7 @@ class Claims:
                 decision=decision,
                 change=change,
                 advice=advice,
+                faults=known,
             )
         )
         if not holds:

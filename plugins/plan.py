@@ -31,7 +31,7 @@ EVIDENCE = (
     "inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "copy",
 )  # fmt: skip
 #: fixtures that only derive from evidence
-_DERIVED = {"account": ("documents", "application"), "seal": ("copy",)}
+_DERIVED = {"account": ("documents", "application"), "machine": ("inventory", "launch"), "seal": ("copy",)}
 _SAFE = re.compile(r"[a-z0-9._-]+")
 
 
@@ -88,6 +88,8 @@ def asked(record: Record) -> frozenset[str]:
         "repeated": not record.once,
         "kept": parameters.application.results_file.format != "json" and not record.once,
         "access": bool(parameters.application.access),
+        "extensions": bool(parameters.application.extensions),
+        "requirements": parameters.application.requirements is not None,
     }
     return frozenset(name for name, there in found.items() if there)
 
@@ -104,7 +106,8 @@ def devices(inventory: Inventory, device: str) -> list[str]:
         return ["cpu"]
     vendor = {"cuda": "nvidia", "rocm": "amd"}.get(device)
     cards = [card for card in inventory.cards if vendor is None or card.vendor == vendor]
-    return [f"card{number}" for number in range(len(cards))] or ["card0"]
+    kind = device if vendor else "rocm" if cards and cards[0].vendor == "amd" else "cuda"
+    return [f"{kind}-{number}" for number in range(max(len(cards), 1))]
 
 
 def _scopes(item: pytest.Item) -> tuple[str, ...]:
@@ -129,7 +132,7 @@ def _problem(item: pytest.Item) -> str | None:
 
 
 def _parameter(item: pytest.Item) -> str:
-    """`[card0]` of a test for each card, or nothing."""
+    """`[cuda-0]` of a test for each card, or nothing."""
     return item.name[len(getattr(item, "originalname", item.name)) :]
 
 

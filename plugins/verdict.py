@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Literal
 
+from pydantic import Field
+
 from fixtures.evidence.base import Model
 from fixtures.evidence.models import STEPS
 from fixtures.evidence.trial import Scope
@@ -25,6 +27,7 @@ from plugins.verdict_file import CriterionResult
 from plugins.verdict_file import Decision
 from plugins.verdict_file import DocumentCounts
 from plugins.verdict_file import FailureDecision
+from plugins.verdict_file import Fault
 from plugins.verdict_file import FirstError
 from plugins.verdict_file import NextChange
 from plugins.verdict_file import Pending
@@ -42,7 +45,7 @@ _WORST: tuple[Status, ...] = ("failed", "broken", "not_reached", "not_run", "pas
 
 
 class PlannedCheck(Model):
-    """A check as declared; `id` holds the parameter where there is one, as in `launch.compute[card0]`."""
+    """A check as declared; `id` holds the parameter where there is one, as in `launch.compute[cuda-0]`."""
 
     id: str
     nodeid: str
@@ -64,6 +67,7 @@ class Claim(Model):
     decision: FailureDecision | None = None
     change: str | None = None
     advice: str | None = None
+    faults: list[Fault] = Field(default_factory=list)
 
 
 class Outcome(Model):
@@ -192,10 +196,16 @@ def _judge(check: PlannedCheck, facts: Facts) -> _Judged:
         seconds=round(outcome.seconds, 4) if outcome else 0.0,
         flaky=status == "passed" and facts.before.get(check.id) == "failed",
         pending=_pending(status, facts.before.get(check.id)),
+        faults=_faults(claims),
     )
     change = next((claim.change for claim in broken_claims if claim.change), None) or check.change
     advice = next((claim.advice for claim in broken_claims if claim.advice), None)
     return _Judged(check, result, change, advice, outcome.step if outcome and outcome.step else check.step)
+
+
+def _faults(claims: list[Claim]) -> list[Fault]:
+    """What the catalogue knows, each entry once."""
+    return list({fault.id: fault for claim in claims for fault in claim.faults}.values())
 
 
 def _pending(status: Status, before: Pending | None) -> Pending | None:
@@ -339,4 +349,6 @@ def _advisories(facts: Facts, judged: list[_Judged]) -> list[str]:
     again = [id for id in passed if facts.before.get(id) == "flaky"]
     if again:
         advisories.append(f"flaky, and passed once more with nothing changed: {', '.join(again)}")
+    known = [fault for one in judged for fault in one.result.faults if not fault.blocks]
+    advisories += dict.fromkeys(f"{fault.cause} ({fault.id}); what helps: {fault.change}" for fault in known)
     return advisories

@@ -24,6 +24,23 @@ CRITERIA: tuple[Criterion, ...] = (
 )  # fmt: skip
 
 
+class Fault(Model):
+    """An entry of the catalogue that what was recorded matches, and the lines on which that rests.
+
+    `decision` and `change` are those for the place where it was seen. One that does not block is an advisory.
+    """
+
+    id: str
+    step: str
+    cause: str
+    decision: FailureDecision
+    change: str
+    confirm: str
+    source: str
+    blocks: bool
+    lines: list[str]
+
+
 class CheckResult(Model):
     """One check. `required` and `found` are what its claims said; `decision` is what its failure means.
 
@@ -45,6 +62,7 @@ class CheckResult(Model):
     seconds: float
     flaky: bool = False
     pending: Pending | None = None
+    faults: list[Fault] = Field(default_factory=list)
 
 
 class CriterionResult(Model):

@@ -6,6 +6,7 @@ data/machines/. Where none matches, nothing is guessed.
 
 from __future__ import annotations
 
+from fixtures.evidence.models import StepName
 from fixtures.evidence.models import STEPS
 from plugins.catalogue import driver
 from plugins.catalogue.fault import Answer as Answer
@@ -17,7 +18,25 @@ from plugins.catalogue.seen import Seen as Seen
 CATALOGUE: tuple[Fault, ...] = tuple(sorted([*driver.FAULTS], key=lambda fault: STEPS.index(fault.step)))
 
 
+#: the check that a fault makes fail unless it names another
+OF_THE_RUNG: dict[StepName, str] = {
+    "interpreter": "launch.interpreter",
+    "environment": "launch.environment",
+    "driver": "launch.driver",
+    "import": "launch.torch_imports",
+    "device": "launch.device",
+    "compute": "launch.compute",
+    "extensions": "launch.extensions",
+    "host": "launch.host",
+}
+
+
 def matches(seen: Seen) -> list[Match]:
     """Every fault that the machine shows, first in ladder order first."""
     found = [(fault, fault.signature(seen)) for fault in CATALOGUE]
     return [Match(fault, lines) for fault, lines in found if lines]
+
+
+def check_of(fault: Fault) -> str:
+    """The id of the check that it makes fail."""
+    return fault.check or OF_THE_RUNG[fault.step]

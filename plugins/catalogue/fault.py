@@ -34,6 +34,7 @@ class Fault:
         confirm: how to see that it is this one.
         source: where it is described.
         blocks: whether the planned volume must not be launched; otherwise it is an advisory.
+        check: which check it makes fail, where that is not the one of the rung itself.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Fault:
     confirm: str
     source: str
     blocks: bool = True
+    check: str | None = None
 
     def answer(self, seen: Seen) -> Answer:
         """The one for the place where it was seen; where that is not known, the one for who cannot change it."""

@@ -24,6 +24,7 @@ from plugins.verdict_file import CRITERIA
 from plugins.verdict_file import Criterion
 from plugins.verdict_file import CriterionResult
 from plugins.verdict_file import Decision
+from plugins.verdict_file import Fault
 from plugins.verdict_file import Status
 from plugins.verdict_file import Verdict
 
@@ -106,6 +107,7 @@ class Page:
     all_asked_passed: bool
     criteria: tuple[CriterionRow, ...]
     first_anchor: str | None
+    faults: tuple[Fault, ...]
     inventory: seen.Seen[Inventory]
     launch: seen.Seen[Launch]
     documents: seen.Seen[Documents]
@@ -143,6 +145,7 @@ def build(verdict: Verdict, trial: Trial) -> Page:
         all_asked_passed=verdict.decision == "undecided" and verdict.exit_status == 0,
         criteria=criteria,
         first_anchor=_anchor_of(criteria, verdict),
+        faults=_faults(verdict),
         inventory=inventory,
         launch=seen.see(trial, "launch", Launch),
         documents=described,
@@ -182,6 +185,12 @@ def _criteria(verdict: Verdict) -> tuple[CriterionRow, ...]:
         passed = sum(one.check.status == "passed" for one in shown)
         rows.append(CriterionRow(criterion, result.status if result else None, passed, tuple(shown)))
     return tuple(rows)
+
+
+def _faults(verdict: Verdict) -> tuple[Fault, ...]:
+    """What the catalogue knows of this machine: each once, what blocks before what does not."""
+    found = {fault.id: fault for check in verdict.checks() for fault in check.faults}
+    return tuple(sorted(found.values(), key=lambda fault: not fault.blocks))
 
 
 def _anchor_of(criteria: tuple[CriterionRow, ...], verdict: Verdict) -> str | None:

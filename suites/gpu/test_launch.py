@@ -5,7 +5,6 @@ A successful import of torch proves no GPU computation; a simple computation val
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from fixtures.evidence.models import Application
@@ -13,30 +12,14 @@ from fixtures.evidence.models import Interpreter
 from fixtures.evidence.models import Inventory
 from fixtures.evidence.models import Launch
 from fixtures.evidence.models import Ran
-from fixtures.evidence.models import TorchDevice
-from fixtures.evidence.order import Order
 from fixtures.evidence.parameters import asks_for_python
 from fixtures.evidence.parameters import Parameters
+from fixtures.evidence.rules import need_rung
+from fixtures.evidence.rules import rung
 from fixtures.evidence.trial import Trial
+from plugins.catalogue.diagnosis import Diagnosis
 from plugins.criteria import check
 from plugins.criteria import Claims
-
-
-def _need(launch: Launch, step: str, claim: Claims) -> None:
-    """A rung can only be judged when the rungs below it held."""
-    failure = launch.first_failure()
-    if failure is not None and failure.name != step:
-        names = [one.name for one in launch.steps]
-        if step not in names or names.index(failure.name) < names.index(step):
-            claim.not_reached(f"launch: {failure.name}", failure.error or failure.status)
-
-
-def _step(launch: Launch, name: str) -> str:
-    """How a rung ended, in words."""
-    step = next((one for one in launch.steps if one.name == name), None)
-    if step is None:
-        return "no trace of this step"
-    return "ok" if step.status == "ok" else f"{step.status}: {step.error or 'no word'}"
 
 
 @check("launch.interpreter", on_failure="fix", change="the interpreter", step="interpreter")
@@ -47,20 +30,46 @@ def test_the_interpreter_that_runs_is_the_one_asked_for(launch: Launch, claim: C
         required=f"{launch.asked_interpreter} ({launch.asked_real_path})",
         found=f"{seen.real_path}, Python {seen.version}, prefix {seen.prefix}"
         if seen
-        else _step(launch, "interpreter"),
+        else rung(launch, "interpreter"),
     )
 
 
 @check(
     "launch.environment", on_failure="fix", change="the environment of that interpreter", step="environment"
 )
-def test_the_environment_of_that_interpreter_can_be_listed(launch: Launch, claim: Claims) -> None:
-    _need(launch, "environment", claim)
+def test_the_environment_of_that_interpreter_can_be_listed(
+    launch: Launch, machine: Diagnosis, claim: Claims
+) -> None:
+    need_rung(launch, "environment")
     listed = len(launch.distributions)
     claim(
-        _step(launch, "environment") == "ok",
+        rung(launch, "environment") == "ok",
         required="its installed distributions, listed",
-        found=f"{listed} distributions" if listed else _step(launch, "environment"),
+        found=f"{listed} distributions" if listed else rung(launch, "environment"),
+        faults=machine.of("launch.environment"),
+    )
+
+
+@check(
+    "launch.requirements",
+    on_failure="fix",
+    change="the packages of the application's environment",
+    step="environment",
+    needs="requirements",
+)
+def test_the_environment_is_the_one_that_was_written_down(launch: Launch, claim: Claims) -> None:
+    need_rung(launch, "environment")
+    held = launch.requirements
+    if held is None:
+        claim.not_reached("launch: environment", "it was not held against the file of exact versions")
+    wrong = [held.problem] if held.problem else []
+    wrong += [f"{name}: wanted {wanted}, found nothing" for name, wanted in held.missing.items()]
+    wrong += [f"{name}: {how}" for name, how in held.other.items()]
+    claim(
+        not wrong,
+        required=f"the versions of {held.file}",
+        found="; ".join(wrong) or f"these, and {len(held.extra)} packages that it does not name",
+        advice=f"pip install -r {held.file} with the application's interpreter" if wrong else None,
     )
 
 
@@ -70,15 +79,22 @@ def test_the_environment_of_that_interpreter_can_be_listed(launch: Launch, claim
     change="the torch installation of that interpreter",
     step="import",
 )
-def test_torch_imports_in_that_interpreter(launch: Launch, claim: Claims) -> None:
-    _need(launch, "import", claim)
+def test_torch_imports_in_that_interpreter(launch: Launch, machine: Diagnosis, claim: Claims) -> None:
+    need_rung(launch, "import")
     torch = launch.torch
     build = torch and (f"CUDA {torch.cuda}" if torch.cuda else f"HIP {torch.hip}" if torch.hip else "CPU")
+    imported = torch is not None and rung(launch, "import") == "ok"
+    faults = (
+        machine.of("launch.torch_imports") if imported else machine.behind("launch.torch_imports", "import")
+    )
     claim(
-        torch is not None and _step(launch, "import") == "ok",
+        imported,
         required="an import of torch without an error",
-        found=f"torch {torch.version} for {build} in {torch.file}" if torch else _step(launch, "import"),
-        advice=f"install torch for {launch.asked_interpreter}, or name in application.python one that has it",
+        found=f"torch {torch.version} for {build} in {torch.file}" if torch else rung(launch, "import"),
+        advice=None
+        if faults
+        else f"install torch for {launch.asked_interpreter}, or name in application.python one that has it",
+        faults=faults,
     )
 
 
@@ -99,113 +115,36 @@ def _absent(launch: Launch, inventory: Inventory) -> dict[str, Any]:
     change="the driver, or a torch build for the driver that is there",
     step="driver",
 )
-def test_the_driver_answers(launch: Launch, inventory: Inventory, claim: Claims) -> None:
-    _need(launch, "driver", claim)
+def test_the_driver_answers(launch: Launch, inventory: Inventory, machine: Diagnosis, claim: Claims) -> None:
+    need_rung(launch, "driver")
+    answers = rung(launch, "driver") == "ok"
+    faults = machine.of("launch.driver") if answers else machine.behind("launch.driver", "driver")
     # inside a container the kernel's driver is the host's, and nobody there can change it
-    foreign: dict[str, Any] = {"decision": "reconfigure"} if inventory.host.container else {}
+    foreign: dict[str, Any] = {"decision": "reconfigure"} if inventory.host.container and not faults else {}
     claim(
-        _step(launch, "driver") == "ok",
+        answers,
         required=f"a driver for {launch.asked_device}",
-        found=f"{_step(launch, 'driver')}; driver {inventory.driver or 'not seen'}, {len(inventory.cards)} cards",
+        found=f"{rung(launch, 'driver')}; driver {inventory.driver or 'not seen'}, {len(inventory.cards)} cards",
+        faults=faults,
         **(_absent(launch, inventory) or foreign),
     )
 
 
 @check("launch.device", on_failure="fix", change="what the process can see of the cards", step="device")
-def test_the_asked_for_device_exists(launch: Launch, inventory: Inventory, claim: Claims) -> None:
-    _need(launch, "device", claim)
+def test_the_asked_for_device_exists(
+    launch: Launch, inventory: Inventory, machine: Diagnosis, claim: Claims
+) -> None:
+    need_rung(launch, "device")
     wanted = (launch.asked_device,) if launch.asked_device != "auto" else ("cuda", "rocm")
     names = ", ".join(device.name for device in launch.devices)
+    there = launch.device in wanted and rung(launch, "device") == "ok"
     claim(
-        launch.device in wanted and _step(launch, "device") == "ok",
+        there,
         required=" or ".join(wanted),
-        found=f"{launch.device}: {names or 'the processor'}" if launch.device else _step(launch, "device"),
+        found=f"{launch.device}: {names or 'the processor'}" if launch.device else rung(launch, "device"),
+        faults=machine.of("launch.device") if there else machine.behind("launch.device", "device"),
         **_absent(launch, inventory),
     )
-
-
-@check(
-    "launch.cards_ordered",
-    on_failure="reconfigure",
-    change="the delivery: the number of cards",
-    step="device",
-    scopes=("rental",),
-)
-def test_there_are_as_many_cards_as_the_order_says(
-    launch: Launch, inventory: Inventory, order: Order, claim: Claims
-) -> None:
-    _need(launch, "compute", claim)  # what torch could not reach is no fault of the delivery
-    seen, there = len(launch.devices), len(inventory.cards)
-    hidden = there == order.cards != seen
-    # a card that only torch sees would be in no parametrised check; one may, where no library answers
-    claim(
-        seen == order.cards and seen <= max(there, 1),
-        required=f"{order.cards} card{'' if order.cards == 1 else 's'}",
-        found=f"{seen} in the application's interpreter, {there} on the machine",
-        decision="fix" if hidden or seen > order.cards else None,
-        change="CUDA_VISIBLE_DEVICES or its like" if hidden else None,
-    )
-
-
-@check(
-    "launch.card_model",
-    on_failure="reconfigure",
-    change="the delivery: the card model",
-    step="device",
-    scopes=("rental",),
-)
-def test_every_card_is_the_model_that_was_ordered(launch: Launch, order: Order, claim: Claims) -> None:
-    _need(launch, "compute", claim)
-    names = [device.name for device in launch.devices]
-    if order.card is None:
-        claim(
-            False,
-            required="the model that was ordered, written in the order",
-            found=f"no card in the order; on the machine: {', '.join(names)}",
-            decision="fix",
-            change="config/order.json: write down which card was ordered",
-        )
-        return
-    others = [device.name for device in launch.devices if not _is_model(device, order.card)]
-    claim(bool(names) and not others, required=order.card, found=", ".join(names))
-
-
-#: words of a price list that a card's own name leaves out
-_SELLERS_WORDS = {
-    "nvidia",
-    "amd",
-    "instinct",
-    "geforce",
-    "tesla",
-    "gpu",
-    "card",
-    "sxm",
-    "sxm4",
-    "sxm5",
-    "hbm2e",
-    "hbm3",
-    "hbm3e",
-}
-#: the driver and error correction keep some of the memory that is sold
-_MEMORY_SLACK = 0.15
-
-
-def _is_model(device: TorchDevice, ordered: str) -> bool:
-    """Whether a card is what the order names: every word of the order in the card's name, sizes by its memory.
-
-    H100 is neither H100X nor H800; an order for SXM is not met by PCIe or NVL.
-    """
-    name = set(re.findall(r"[a-z0-9]+", device.name.casefold()))
-    text = re.sub(r"(\d+)\s*gi?b\b", r"\1gb", ordered.casefold())
-    wanted = set(re.findall(r"[a-z0-9]+", text))
-    if any(word.startswith("sxm") for word in wanted) and name & {"pcie", "nvl"}:
-        return False
-    for size in [word for word in wanted if re.fullmatch(r"\d+gb", word)]:
-        wanted.discard(size)
-        sold = int(size[:-2]) * 10**9
-        if device.memory_bytes is None or abs(device.memory_bytes - sold) > _MEMORY_SLACK * sold:
-            return False
-    return wanted - _SELLERS_WORDS <= name
 
 
 @check(
@@ -229,35 +168,12 @@ def test_what_gives_the_application_access_is_set(
     )
 
 
-@check("launch.compute", on_failure="fix", change="the torch build, or the card", step="compute")
-def test_a_small_computation_agrees_with_float64_on(launch: Launch, device: str, claim: Claims) -> None:
-    _need(launch, "compute", claim)
-    index = device.removeprefix("card")
-    own = {"cpu"} if device == "cpu" else {f"cuda:{index}"}
-    done = [one for one in launch.computations if one.device in own]
-    wrong = [
-        f"{one.operation} in {one.dtype}: {one.error if one.finite else 'not finite'}"
-        for one in done
-        if not (
-            one.finite and one.error is not None and one.error <= one.tolerance and one.reference_norm > 0
-        )
-    ]
-    claim(
-        bool(done) and not wrong and _step(launch, "compute") == "ok",
-        required="finite, and within " + (f"{done[0].tolerance:g}" if done else "a stated tolerance"),
-        found="; ".join(wrong)
-        or "; ".join(f"{one.operation}: {one.error:.1e}" for one in done)
-        or _step(launch, "compute"),
-        decision="reconfigure" if wrong and device != "cpu" else None,
-    )
-
-
 @check(
     "launch.clean_end", on_failure="fix", change="the torch installation of that interpreter", step="compute"
 )
 def test_the_process_that_computed_ended_by_itself(launch: Launch, claim: Claims) -> None:
     """A crash while the interpreter shuts down loses what an application has not written yet."""
-    failure = launch.first_failure()
+    failure = launch.no_ground()
     if failure is not None:
         claim.not_reached(f"launch: {failure.name}", failure.error or failure.status)
     end = launch.end
@@ -303,3 +219,61 @@ def _is_examined(ran: Ran, examined: Interpreter | None) -> bool:
     if examined.prefix == examined.base_prefix:  # no environment, and PYTHONHOME can name any folder
         own.add(examined.real_path.rpartition("/")[0].rpartition("/")[0])
     return ran.prefix in own
+
+
+@check(
+    "launch.extensions",
+    on_failure="fix",
+    change="the extensions that the application needs",
+    step="extensions",
+    needs="extensions",
+)
+def test_every_extension_that_the_application_needs_does_its_work(
+    launch: Launch, parameters: Parameters, machine: Diagnosis, claim: Claims
+) -> None:
+    """An import proves no kernel: each does one real operation on the card."""
+    need_rung(launch, "extensions")
+    wanted = [one.module for one in parameters.application.extensions]
+    tried = {one.name: one for one in launch.extensions}
+    wrong = []
+    for name in wanted:
+        one = tried.get(name)
+        if one is None:
+            wrong.append(f"{name}: never tried")
+        elif not one.imported or (one.operation is not None and not one.ran):
+            what = one.operation if one.imported else "import"
+            wrong.append(f"{name}: {what}: {one.ended or one.error or 'no word'}")
+    done = (
+        f"{one.name} {one.version or ''}".strip() + f": {one.operation or 'imported'}"
+        for one in launch.extensions
+    )
+    claim(
+        bool(wanted) and not wrong,
+        required=", ".join(wanted),
+        found="; ".join(wrong) or "; ".join(done),
+        faults=machine.behind("launch.extensions", "extensions")
+        if wrong
+        else machine.of("launch.extensions"),
+    )
+
+
+@check("launch.host", on_failure="fix", change="what the machine gives the application", step="host")
+def test_the_machine_gives_the_application_what_it_needs(
+    launch: Launch, machine: Diagnosis, claim: Claims
+) -> None:
+    """Memory, shared memory, open files, places to write, locale, clock and the health of the cards."""
+    need_rung(launch, "host")
+    host = launch.host
+    if host is None:
+        claim.not_reached("launch: host", "nothing was seen of it")
+    faults = machine.of("launch.host")
+    blocking = [line for fault in faults if fault.blocks for line in fault.lines]
+    claim(
+        rung(launch, "host") == "ok",
+        required="room to write at every place, memory, open files, and cards in health",
+        found="; ".join(blocking[:4])
+        or f"{len(host.places)} places can be written, nothing known to be wrong"
+        if rung(launch, "host") == "ok"
+        else rung(launch, "host"),
+        faults=faults,
+    )

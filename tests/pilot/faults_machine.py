@@ -93,7 +93,7 @@ def _says_to_fill_it_in(bench: Bench, run: Run) -> None:
 
 #: inside a container the kernel's driver is the host's, and nobody there can change it
 WHOSE_DRIVER: Decision = "reconfigure" if inventory.observe().host.container else "fix"
-COMPUTE = "launch.compute[card0]"
+COMPUTE = "launch.compute[cuda-0]"
 
 _CARDS = [
     Fault("a-wrong-product", _spoilt("wrong"), COMPUTE, ("within 1e-05", "matmul in float32: 0.5"),

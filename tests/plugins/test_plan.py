@@ -67,7 +67,7 @@ SIGNATURES: list[tuple[Callable[..., object], list[str]]] = [
 def test_a_check_stands_on_what_its_signature_names(
     function: Callable[..., object], evidence: list[str], item: Make
 ) -> None:
-    planner = Planner(scope="rental", devices=["card0"], file=None)
+    planner = Planner(scope="rental", devices=["cuda-0"], file=None)
     planner.pytest_collection_modifyitems([item(checked(function))])
     assert planner.checks[0].evidence == evidence
 
@@ -76,11 +76,11 @@ def test_a_check_is_planned_as_it_was_declared(item: Make) -> None:
     declared = checked(
         lambda launch: None, "launch.compute", on_failure="reconfigure", change="the card", step="compute"
     )
-    planner = Planner(scope="rental", devices=["card0"], file=None)
-    collected = item(declared, "[card0]", name="test_it_agrees_on")
+    planner = Planner(scope="rental", devices=["cuda-0"], file=None)
+    collected = item(declared, "[cuda-0]", name="test_it_agrees_on")
     planner.pytest_collection_modifyitems([collected])
     (planned,) = planner.checks
-    assert (planned.id, planned.title) == ("launch.compute[card0]", "it agrees on [card0]")
+    assert (planned.id, planned.title) == ("launch.compute[cuda-0]", "it agrees on [cuda-0]")
     assert planned.nodeid == collected.nodeid
     assert (planned.criterion, planned.step, planned.on_failure, planned.change) == (
         "launch", "compute", "reconfigure", "the card",
@@ -166,7 +166,7 @@ def test_an_unsafe_parameter_is_refused(parameter: str, item: Make) -> None:
         planner.pytest_collection_modifyitems([item(checked(lambda: None), parameter)])
 
 
-@pytest.mark.parametrize("parameter", ["[card0]", "[gpu0-gpu1]", "[bf16]", "[a_b.c]", ""])
+@pytest.mark.parametrize("parameter", ["[cuda-0]", "[gpu0-gpu1]", "[bf16]", "[a_b.c]", ""])
 def test_a_safe_parameter_is_taken(parameter: str, item: Make) -> None:
     planner = Planner(scope="rental", devices=[], file=None)
     planner.pytest_collection_modifyitems([item(checked(lambda: None), parameter)])
@@ -199,14 +199,15 @@ NVIDIA, AMD = ("nvidia", "NVIDIA H200"), ("amd", "AMD Instinct MI300X")
 DEVICES: list[tuple[Inventory, str, list[str]]] = [
     (inventory(), "cpu", ["cpu"]),
     (inventory(NVIDIA), "cpu", ["cpu"]),
-    (inventory(NVIDIA), "cuda", ["card0"]),
-    (inventory(NVIDIA, NVIDIA), "cuda", ["card0", "card1"]),
-    (inventory(AMD, AMD), "rocm", ["card0", "card1"]),
-    (inventory(AMD, NVIDIA), "cuda", ["card0"]),
-    (inventory(AMD), "cuda", ["card0"]),
-    (inventory(), "cuda", ["card0"]),
-    (inventory(), "auto", ["card0"]),
-    (inventory(NVIDIA, AMD), "auto", ["card0", "card1"]),
+    (inventory(NVIDIA), "cuda", ["cuda-0"]),
+    (inventory(NVIDIA, NVIDIA), "cuda", ["cuda-0", "cuda-1"]),
+    (inventory(AMD, AMD), "rocm", ["rocm-0", "rocm-1"]),
+    (inventory(AMD, NVIDIA), "cuda", ["cuda-0"]),
+    (inventory(AMD), "cuda", ["cuda-0"]),
+    (inventory(AMD), "auto", ["rocm-0"]),
+    (inventory(), "cuda", ["cuda-0"]),
+    (inventory(), "auto", ["cuda-0"]),
+    (inventory(NVIDIA, AMD), "auto", ["cuda-0", "cuda-1"]),
 ]
 
 
@@ -221,7 +222,7 @@ def test_a_card_that_a_witness_cannot_name_counts() -> None:
     bare = Card(
         index=0, vendor="nvidia", name=None, uuid=None, pci="0000:01:00.0", memory_bytes=None, source="pci"
     )
-    assert plan.devices(inventory().model_copy(update={"cards": [bare]}), "cuda") == ["card0"]
+    assert plan.devices(inventory().model_copy(update={"cards": [bare]}), "cuda") == ["cuda-0"]
 
 
 # -- the suite that is delivered ---------------------------------------------------------------------------
@@ -239,7 +240,7 @@ def functions() -> Iterator[Callable[..., object]]:
 
 @pytest.fixture
 def delivered(item: Make) -> Planner:
-    planner = Planner(scope="rental", devices=["card0"], file=None)
+    planner = Planner(scope="rental", devices=["cuda-0"], file=None)
     planner.pytest_collection_modifyitems([item(one, name=one.__name__) for one in functions()])
     return planner
 

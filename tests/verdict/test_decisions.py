@@ -124,7 +124,7 @@ def test_beside_a_rehearsal_nothing_that_passed_wholly_names_a_change(scope: str
         (turned("inputs.manifest", "not_run"), "inputs.manifest did not run"),
         (turned("inputs.manifest", "not_reached"), "inputs.manifest not reached"),
         (facts(objections=[Objection("no.check", "odd")]), "odd"),
-        (facts(outcomes=[]), "launch.interpreter, launch.environment, launch.import and 10 more did not run"),
+        (facts(outcomes=[]), "launch.interpreter, launch.environment, launch.driver and 10 more did not run"),
     ],
 )
 def test_what_leaves_it_undecided_is_named_in_reason_and_conditions(given: Facts, words: str) -> None:
