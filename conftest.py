@@ -9,6 +9,7 @@ pytest_plugins = [
     "fixtures.repetition",
     "fixtures.interruption",
     "fixtures.hangup",
+    "fixtures.health",
     "fixtures.account",
     "fixtures.copy",
     "plugins.options",

@@ -28,7 +28,7 @@ from plugins.verdict_file import CRITERIA
 
 #: what a check may stand on; the names are those of the fixtures
 EVIDENCE = (
-    "inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "copy",
+    "inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "health", "copy",
 )  # fmt: skip
 #: fixtures that only derive from evidence
 _DERIVED = {"account": ("documents", "application"), "machine": ("inventory", "launch"), "seal": ("copy",)}

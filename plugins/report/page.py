@@ -28,9 +28,11 @@ from plugins.verdict_file import Fault
 from plugins.verdict_file import Status
 from plugins.verdict_file import Verdict
 
-EVIDENCE = ("inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "copy")
+EVIDENCE = (
+    "inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "health", "copy",
+)  # fmt: skip
 #: what not every trial is asked for
-ON_REQUEST = ("reordered", "resumed", "hangup")
+ON_REQUEST = ("reordered", "resumed", "hangup", "health")
 #: of each end of a stream, in the page; the whole is in the trial's folder
 STREAM = 4000
 

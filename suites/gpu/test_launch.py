@@ -173,7 +173,7 @@ def test_what_gives_the_application_access_is_set(
 )
 def test_the_process_that_computed_ended_by_itself(launch: Launch, claim: Claims) -> None:
     """A crash while the interpreter shuts down loses what an application has not written yet."""
-    failure = launch.no_ground()
+    failure = launch.first_failure()
     if failure is not None:
         claim.not_reached(f"launch: {failure.name}", failure.error or failure.status)
     end = launch.end

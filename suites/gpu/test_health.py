@@ -1,0 +1,47 @@
+"""Are the cards as well after the pilot as they were before it?"""
+
+from __future__ import annotations
+
+from fixtures.evidence.ladder import CardState
+from fixtures.evidence.ladder import Health
+from fixtures.evidence.models import Inventory
+from plugins.catalogue.diagnosis import Diagnosis
+from plugins.criteria import check
+from plugins.criteria import Claims
+
+
+def _same(state: CardState) -> tuple[str, str | int | None]:
+    """By what a card is known before and after, by one and the same source."""
+    return state.source, state.uuid or state.pci or state.index
+
+
+@check(
+    "launch.health", on_failure="reconfigure", change="the machine: its card is damaged", scopes=("rental",)
+)
+def test_no_counter_of_damage_has_grown_while_the_pilot_ran(
+    inventory: Inventory, health: Health, machine: Diagnosis, claim: Claims
+) -> None:
+    """A counter that cannot be read is not zero: it is named among what cannot be seen."""
+    cards = len(inventory.cards)
+    if not health.after:
+        claim.not_reached(
+            "health of the cards", "neither a library nor the kernel's files told anything of them"
+        )
+    before = {_same(state): state.errors_uncorrected or 0 for state in inventory.states}
+    grown = [
+        f"{state.name or state.pci or state.index}: {state.errors_uncorrected} uncorrected memory errors, "
+        f"{before.get(_same(state), 0)} before"
+        for state in health.after
+        if state.errors_uncorrected is not None and state.errors_uncorrected > before.get(_same(state), 0)
+    ]
+    lost = len(inventory.states) > len(health.after)
+    told = [state for state in health.after if state.errors_uncorrected is not None]
+    claim(
+        not grown and not lost,
+        required=f"{cards} cards that answer, no new uncorrected error, nothing in the kernel's log",
+        found="; ".join(grown)
+        or (f"{len(health.after)} of {len(inventory.states)} cards answer after the pilot" if lost else "")
+        or f"{len(health.after)} cards answer; the errors of {len(told)} of them are counted, and none is new",
+        advice="run the pilot once more: the same again means another machine" if grown else None,
+        faults=machine.since(health),
+    )
