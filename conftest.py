@@ -15,5 +15,6 @@ pytest_plugins = [
     "plugins.options",
     "plugins.criteria",
     "plugins.catalogue.diagnosis",
+    "plugins.workers",
     "plugins.session",
 ]

@@ -29,6 +29,7 @@ from fixtures.evidence.trial import Trial
 from plugins import factors
 
 Device = Literal["auto", "cuda", "rocm", "cpu"]
+_SEEN = pytest.StashKey[Inventory]()
 
 
 def judged(config: pytest.Config) -> Trial | None:
@@ -49,7 +50,7 @@ def begin(config: pytest.Config, continues: str | None) -> Trial:
     parameters, order = read_parameters(pilot), read_order(ordered)
     _apart(pilot, "copy_to", _copy_to(config, parameters), project, parameters)
     _apart(pilot, "--reports", str(reports_folder(config)), project, parameters)
-    seen = cards.observe()
+    seen = inventory(config)
     device = resolve(config.getoption("device"), seen)
     interpreter = _interpreter(parameters, project)
     references = {name: _reference(project / path) for name, path in parameters.references.items()}
@@ -94,6 +95,13 @@ def begin(config: pytest.Config, continues: str | None) -> Trial:
         shutil.rmtree(path, ignore_errors=True)
         raise InputError(path, "", error.strerror or str(error), "a folder that can be written") from None
     return trial
+
+
+def inventory(config: pytest.Config) -> Inventory:
+    """The cards, looked at once: how many workers there are to be is asked before there is a trial."""
+    if _SEEN not in config.stash:
+        config.stash[_SEEN] = cards.observe()
+    return config.stash[_SEEN]
 
 
 def _apart(pilot: Path, place: str, target: str | None, project: Path, parameters: Parameters) -> None:

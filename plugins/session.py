@@ -20,8 +20,8 @@ from typing import NoReturn
 
 import psutil
 import pytest
+from filelock import FileLock
 
-from fixtures import inventory as cards
 from fixtures import launch
 from fixtures import orphans
 from fixtures.copy import elsewhere
@@ -51,6 +51,7 @@ from plugins import rereading
 from plugins import reruns
 from plugins import stages
 from plugins import terminal
+from plugins import workers
 from plugins.machine import files as machine
 from plugins.outcomes import Outcomes
 from plugins.verdict import decide
@@ -63,6 +64,7 @@ from plugins.verdict_file import Remade
 from plugins.verdict_file import Verdict
 
 _INPUT = "gpu_pilot"
+_CARD = pytest.StashKey[FileLock | None]()
 #: options of pytest that run nothing, by their names there; a trial is not made for them
 _ONLY_LOOKS = (
     "collectonly", "showfixtures", "show_fixtures_per_test", "markers", "cacheshow", "help", "version", "setupplan",
@@ -81,7 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         _configure_worker(config)
     elif any(getattr(config.option, name, False) for name in _ONLY_LOOKS):
-        seen = cards.observe()
+        seen = opening.inventory(config)
         device = opening.resolve(config.getoption("device"), seen)
         _register_planner(config, opening.scope_of(device), seen, device, None)
     else:
@@ -104,6 +106,8 @@ def _configure_worker(config: pytest.Config) -> None:
     config.stash[PROGRESS] = progress.in_a_worker(trial.path)
     seen = trial.read("inventory", Inventory)
     record = trial.record
+    if not trial.judging:
+        config.stash[_CARD] = workers.bind(trial, seen, given["worker"])
     _register_planner(
         config, record.scope, seen, record.device, Path(given["plan"]), asked=plan.asked(record)
     )
@@ -254,7 +258,12 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        given = {"trial": str(self.trial.path), "judging": self.trial.judging, "plan": str(self.plan_file)}
+        given = {
+            "trial": str(self.trial.path),
+            "judging": self.trial.judging,
+            "plan": str(self.plan_file),
+            "worker": node.gateway.id,
+        }
         node.workerinput[_INPUT] = given
         if self.follower is None and not self.trial.judging:
             self.follower = progress.Follower(self.trial.path, self.config)
@@ -263,7 +272,9 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         if error:
-            self._doubt(f"a worker died: {str(error).strip()[:200]}")
+            card = workers.held_by(self.trial, node.gateway.id)
+            which = f"worker {node.gateway.id}" + (f", which held {card}," if card else "")
+            self._doubt(f"{which} died: {str(error).strip()[:200]}")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if not report.passed:  # a module that skips itself takes its checks out of the plan
