@@ -7,6 +7,9 @@ from collections.abc import Callable
 from collections.abc import Iterable
 
 from fixtures.evidence.ladder import CardState
+from fixtures.evidence.ladder import KernelEvent
+from fixtures.evidence.ladder import Place
+from fixtures.evidence.models import Computation
 from plugins.catalogue.fault import Signature
 from plugins.catalogue.seen import Seen
 
@@ -78,6 +81,87 @@ def card(what: str, matches: Callable[[CardState], object], *fields: str) -> Sig
         return found
 
     return lines
+
+
+def system_error(*numbers: int) -> Signature:
+    """One of the system's errors by its number: errno 28, "[Errno 28] No space left on device"."""
+    wanted = re.compile("|".join(rf"\berrno\b\W{{0,3}}{number}\b" for number in numbers), re.IGNORECASE)
+
+    def lines(seen: Seen) -> list[str]:
+        return [
+            one.text
+            for one in seen.said
+            if (one.number_of == "errno" and one.number in numbers) or wanted.search(one.text)
+        ]
+
+    return lines
+
+
+def extension(pattern: str, *modules: str) -> Signature:
+    """An extension that failed so, one of `modules` if any are named: by its error, or by how its child ended."""
+    wanted = re.compile(pattern, re.IGNORECASE)
+
+    def lines(seen: Seen) -> list[str]:
+        found = []
+        for one in seen.launch.extensions:
+            text = "; ".join(filter(None, (one.error, one.ended)))
+            named = not modules or one.module.partition(".")[0] in modules or one.name in modules
+            if named and wanted.search(_SPACES.sub(" ", text)):
+                found.append(f"{one.name}: {text}")
+        return found
+
+    return lines
+
+
+def kernel(matches: Callable[[KernelEvent], object]) -> Signature:
+    """A line of the kernel's log of one of this machine's cards.
+
+    A log that is read in a container speaks of its neighbours' cards too: one that is not ours counts only where a
+    card of ours may be the one that is missing.
+    """
+
+    def lines(seen: Seen) -> list[str]:
+        return [event.text for event in seen.events if matches(event) and _is_ours(seen, event)]
+
+    return lines
+
+
+def _is_ours(seen: Seen, event: KernelEvent) -> bool:
+    own = {_slot(one.pci) for one in seen.inventory.cards if one.pci}
+    missing = seen.order is None or len(seen.inventory.cards) < seen.order.cards
+    return event.pci is None or not own or missing or _slot(event.pci) in own
+
+
+def _slot(pci: str) -> str:
+    """Bus and device, and the domain where it is not 0: NVML writes 00000000:53:00.0, the driver 0000:53:00."""
+    return re.sub(r"^0+:", "", pci.lower().partition(".")[0])
+
+
+def xid(*numbers: int) -> Signature:
+    """One of the errors that NVIDIA's driver writes to the kernel's log by its number."""
+    return kernel(lambda event: event.kind == "xid" and event.number in numbers)
+
+
+def place(what: str, matches: Callable[[Place], object], *roles: str) -> Signature:
+    """A place that will be written, in one of `roles` if any are named. `what` says it, with {0.path} and its like."""
+
+    def lines(seen: Seen) -> list[str]:
+        return [
+            what.format(one)
+            for one in seen.host.places
+            if (not roles or one.role in roles) and matches(one)
+        ]
+
+    return lines
+
+
+def computed(what: str, matches: Callable[[Computation], object]) -> Signature:
+    """A computation of which `matches` is true; `what` says it, with {0.operation} and its like."""
+    return lambda seen: [
+        f"{one.device}: {one.operation} in {one.dtype}: {what.format(one)}"
+        for one in seen.launch.computations
+        if matches(one)
+    ]
 
 
 def fact(find: Callable[[Seen], str | None]) -> Signature:

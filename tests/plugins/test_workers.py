@@ -53,13 +53,15 @@ def trial(tmp_path: Path) -> Trial:
 # fmt: off
 USABLE: dict[str, tuple[Inventory, str, dict[str, str], list[tuple[str, str]]]] = {
     "two cards": (machine("nvidia", "nvidia"), "cuda", {}, [("cuda-0", "GPU-0"), ("cuda-1", "GPU-1")]),
-    "cards without identifiers": (machine("nvidia", "nvidia", uuids=False), "auto", {}, [("cuda-0", "0"), ("cuda-1", "1")]),
+    "cards without identifiers": (machine("nvidia", "nvidia", uuids=False), "auto", {},
+        [("cuda-0", "0"), ("cuda-1", "1")]),
     "cards of AMD, by number": (machine("amd", "amd"), "rocm", {}, [("rocm-0", "0"), ("rocm-1", "1")]),
     "a rehearsal": (machine("nvidia", "nvidia"), "cpu", {}, []),
     "no card": (machine(), "auto", {}, []),
     "those that the caller names": (machine("nvidia", "nvidia", "nvidia"), "cuda",
         {"CUDA_VISIBLE_DEVICES": "2, GPU-0"}, [("cuda-0", "2"), ("cuda-1", "GPU-0")]),
-    "what the caller hides": (machine("nvidia", "nvidia"), "cuda", {"CUDA_VISIBLE_DEVICES": "1,-1,0"}, [("cuda-0", "1")]),
+    "what the caller hides": (machine("nvidia", "nvidia"), "cuda", {"CUDA_VISIBLE_DEVICES": "1,-1,0"},
+        [("cuda-0", "1")]),
     "all hidden": (machine("nvidia", "nvidia"), "cuda", {"CUDA_VISIBLE_DEVICES": ""}, []),
     "AMD's own variable first": (machine("amd", "amd"), "rocm",
         {"HIP_VISIBLE_DEVICES": "1", "CUDA_VISIBLE_DEVICES": "0,1"}, [("rocm-0", "1")]),
