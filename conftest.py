@@ -9,6 +9,7 @@ pytest_plugins = [
     "fixtures.repetition",
     "fixtures.interruption",
     "fixtures.hangup",
+    "fixtures.burn_in",
     "fixtures.health",
     "fixtures.account",
     "fixtures.copy",

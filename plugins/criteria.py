@@ -35,8 +35,10 @@ F = TypeVar("F", bound=Callable[..., object])
 #: planned: the volume to follow is in the parameters. detached: so is how it will be started.
 #: repeated: the application may be run more than once. kept: so it may, and what it has written outlives a kill.
 #: access: variables are named that must be set. extensions: modules that the application needs beside torch.
-#: requirements: a file of the exact versions that its environment was made from.
-Need = Literal["expected", "planned", "detached", "repeated", "kept", "access", "extensions", "requirements"]
+#: requirements: a file of the exact versions that its environment was made from. burn_in: so many minutes of load.
+Need = Literal[
+    "expected", "planned", "detached", "repeated", "kept", "access", "extensions", "requirements", "burn_in",
+]  # fmt: skip
 
 #: the attribute of a report that carries what its check said
 SAID = "gpu_pilot"

@@ -73,6 +73,7 @@ def begin(config: pytest.Config, continues: str | None) -> Trial:
         references=references,
         factors=factors.observe(project, files, references, seen, interpreter, parameters.application),
         once=config.getoption("once"),
+        burn_in=config.getoption("burn_in"),
         expects=_expects(files["manifest"]),
     )
     path = store.create(reports_folder(config), name)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 SUITES = ("gpu",)
+#: of a burn-in: a day
+MOST_MINUTES = 1440
 
 # Help texts: capital first, no full stop for a single phrase.
 
@@ -47,6 +50,14 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         "were not tried",
     )
     group.addoption(
+        "--burn-in",
+        metavar="MINUTES",
+        type=_minutes,
+        default=0.0,
+        help="Keep every card under sustained load for so long, compare all results, and watch temperature, clocks "
+        "and rates (default: none)",
+    )
+    group.addoption(
         "--verdict",
         metavar="FILE",
         help="Write the machine-readable verdict to this file too, also with --trial",
@@ -67,6 +78,19 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         parser.getgroup("general").addoption(
             "--lf", "--last-failed", dest="lf", action="store_true", default=False
         )
+
+
+def _minutes(text: str) -> float:
+    """Of a burn-in; argparse names the option."""
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = -1.0
+    if not 0 < minutes <= MOST_MINUTES:
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}; wanted minutes, more than 0 and at most {MOST_MINUTES}"
+        )
+    return minutes
 
 
 @dataclass(frozen=True)

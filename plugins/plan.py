@@ -28,7 +28,7 @@ from plugins.verdict_file import CRITERIA
 
 #: what a check may stand on; the names are those of the fixtures
 EVIDENCE = (
-    "inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "health", "copy",
+    "inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "health", "burn_in", "copy",
 )  # fmt: skip
 #: fixtures that only derive from evidence
 _DERIVED = {"account": ("documents", "application"), "machine": ("inventory", "launch"), "seal": ("copy",)}
@@ -88,6 +88,7 @@ def asked(record: Record) -> frozenset[str]:
         "repeated": not record.once,
         "kept": parameters.application.results_file.format != "json" and not record.once,
         "access": bool(parameters.application.access),
+        "burn_in": record.burn_in > 0,
         "extensions": bool(parameters.application.extensions),
         "requirements": parameters.application.requirements is not None,
     }

@@ -218,13 +218,21 @@ def _moved(name: str, moved: list[str]) -> str | None:
     return f"changed: {', '.join(concerned[:3])}{more}" if concerned else None
 
 
+#: what of a launch is another at each look, on the same ground: how each step ended is held against the other apart
+_PASSING: Any = {
+    **dict.fromkeys(("steps", "end", "computations", "transfers", "second", "extensions"), True),
+    **dict.fromkeys(("states", "said", "retried", "host", "unseen"), True),
+    "devices": {"__all__": {"free_bytes"}},
+    "driver": {"asked"},
+}
+
+
 def _other_ground(before: Launch, now: Launch) -> str | None:
     """What of torch, its environment and its cards looks otherwise than it did, times and rounding apart."""
-    passing = {"steps", "end", "computations"}
     ways = [[(step.name, step.status) for step in launch.steps] for launch in (before, now)]
     if ways[0] != ways[1]:
         return "the launch takes another way"
-    old, new = before.model_dump(exclude=passing), now.model_dump(exclude=passing)
+    old, new = before.model_dump(exclude=_PASSING), now.model_dump(exclude=_PASSING)
     different = [name for name in old if old[name] != new[name]]
     return f"the launch shows another {', '.join(different)}" if different else None
 

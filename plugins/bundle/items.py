@@ -13,6 +13,7 @@ from typing import Any
 
 from fixtures.evidence import secrets
 from fixtures.evidence import sums
+from fixtures.evidence.burning import BurnIn
 from fixtures.evidence.ladder import Health
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Copy
@@ -242,6 +243,10 @@ def _health(trial: Trial, clean: Cleaner) -> Any:
     return _cleaned(_dump(trial.find("health", Health)), clean.fact)
 
 
+def _burn_in(trial: Trial, clean: Cleaner) -> Any:
+    return _cleaned(_dump(trial.find("burn_in", BurnIn)), clean.fact)
+
+
 def _copy(trial: Trial, clean: Cleaner) -> Any:
     seen = trial.find("copy", Copy)
     if seen is None:
@@ -260,7 +265,8 @@ def _copy(trial: Trial, clean: Cleaner) -> Any:
 #: evidence that is in the bundle, and how it is taken; what is not here is left out
 EVIDENCE: dict[str, Callable[[Trial, Cleaner], Any]] = {
     "inventory": _inventory, "launch": _launch, "documents": _documents, "application": _application,
-    "reordered": _reordered, "resumed": _resumed, "hangup": _hangup, "health": _health, "copy": _copy,
+    "reordered": _reordered, "resumed": _resumed, "hangup": _hangup, "health": _health, "burn_in": _burn_in,
+    "copy": _copy,
 }  # fmt: skip
 
 

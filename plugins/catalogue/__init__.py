@@ -9,13 +9,28 @@ from __future__ import annotations
 from fixtures.evidence.models import StepName
 from fixtures.evidence.models import STEPS
 from plugins.catalogue import driver
+from plugins.catalogue import extensions
+from plugins.catalogue import health
+from plugins.catalogue import memory
+from plugins.catalogue import numerics
+from plugins.catalogue import several_cards
+from plugins.catalogue import storage
 from plugins.catalogue.fault import Answer as Answer
 from plugins.catalogue.fault import Fault as Fault
 from plugins.catalogue.fault import Match as Match
 from plugins.catalogue.seen import Seen as Seen
 
 #: by the order of the ladder, and within a rung as written: the more special before the more general
-CATALOGUE: tuple[Fault, ...] = tuple(sorted([*driver.FAULTS], key=lambda fault: STEPS.index(fault.step)))
+_ALL = [
+    *driver.FAULTS,
+    *extensions.FAULTS,
+    *several_cards.FAULTS,
+    *numerics.FAULTS,
+    *health.FAULTS,
+    *memory.FAULTS,
+    *storage.FAULTS,
+]
+CATALOGUE: tuple[Fault, ...] = tuple(sorted(_ALL, key=lambda fault: STEPS.index(fault.step)))
 
 
 #: the check that a fault makes fail unless it names another

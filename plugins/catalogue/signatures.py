@@ -147,9 +147,7 @@ def place(what: str, matches: Callable[[Place], object], *roles: str) -> Signatu
 
     def lines(seen: Seen) -> list[str]:
         return [
-            what.format(one)
-            for one in seen.host.places
-            if (not roles or one.role in roles) and matches(one)
+            what.format(one) for one in seen.host.places if (not roles or one.role in roles) and matches(one)
         ]
 
     return lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fixtures.evidence.burning import BurnIn
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Copy
 from fixtures.evidence.models import Documents
@@ -29,10 +30,10 @@ from plugins.verdict_file import Status
 from plugins.verdict_file import Verdict
 
 EVIDENCE = (
-    "inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "health", "copy",
+    "inventory", "launch", "documents", "application", "reordered", "resumed", "hangup", "health", "burn_in", "copy",
 )  # fmt: skip
 #: what not every trial is asked for
-ON_REQUEST = ("reordered", "resumed", "hangup", "health")
+ON_REQUEST = ("reordered", "resumed", "hangup", "health", "burn_in")
 #: of each end of a stream, in the page; the whole is in the trial's folder
 STREAM = 4000
 
@@ -116,6 +117,7 @@ class Page:
     application: seen.Seen[Application]
     repeated: tuple[Repeated, ...]
     copy: seen.Seen[Copy]
+    burn_in: BurnIn | None
     table: Table
     order: tuple[Asked, ...]
     pieces: tuple[seen.Piece, ...]
@@ -154,6 +156,7 @@ def build(verdict: Verdict, trial: Trial) -> Page:
         application=application,
         repeated=repeated(trial),
         copy=copy,
+        burn_in=trial.find("burn_in", BurnIn),
         table=table(described.value, ran, record.parameters.categories, verdict.documents),
         order=_order(record, inventory.value),
         pieces=pieces,
