@@ -22,6 +22,7 @@ from fixtures.evidence import hangups
 from fixtures.evidence import sums
 from fixtures.evidence.base import InputError
 from fixtures.evidence.base import load
+from fixtures.evidence.ladder import Unseen
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Copy
 from fixtures.evidence.models import Documents
@@ -102,6 +103,12 @@ def advisories(trial: Trial) -> list[str]:
         said.append(hangups.advice(hung))
     said.append("twelve documents verify a procedure; they do not predict a campaign")
     return said
+
+
+def _unseen(unseen: list[Unseen]) -> list[str]:
+    """In one line; why, and who could see it, stands in the report."""
+    names = "; ".join(one.what for one in unseen)
+    return [f"cannot be seen from here: {names} (the report says why, and who could)"] if names else []
 
 
 def _not_asked(trial: Trial) -> list[str]:

@@ -17,6 +17,7 @@ import pytest
 from fixtures.evidence.base import load
 from fixtures.evidence.base import Model
 from fixtures.evidence.models import Inventory
+from fixtures.evidence.models import STEPS
 from fixtures.evidence.trial import PLAN
 from fixtures.evidence.trial import Record
 from fixtures.evidence.trial import Scope
@@ -116,10 +117,15 @@ def _scopes(item: pytest.Item) -> tuple[str, ...]:
     return marker.kwargs["scopes"] if marker else ("rental", "rehearsal")
 
 
-def _criterion(item: pytest.Item) -> int:
-    """Cheap before dear, and the copy last: the order of the criteria is the order of running."""
+def _criterion(item: pytest.Item) -> tuple[int, int]:
+    """Cheap before dear, and the copy last: the order of criteria and of rungs is the order of running."""
     marker = item.get_closest_marker("check")
-    return CRITERIA.index(criterion_of(marker.kwargs["id"])) if marker else -1
+    if marker is None:
+        return -1, 0
+    step = marker.kwargs["step"]
+    return CRITERIA.index(criterion_of(marker.kwargs["id"])), STEPS.index(step) if step in STEPS else len(
+        STEPS
+    )
 
 
 def _problem(item: pytest.Item) -> str | None:

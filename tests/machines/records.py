@@ -60,11 +60,7 @@ def healthy() -> list[Recorded]:
 
 def faulty() -> list[Recorded]:
     """Every recorded fault, in each of the places where it can be."""
-    return [
-        fault(path, place)
-        for path in _files("faults")
-        for place in load(path).get("places", PLACES)
-    ]
+    return [fault(path, place) for path in _files("faults") for place in load(path).get("places", PLACES)]
 
 
 def machine(name: str, place: str) -> Recorded:

@@ -1,4 +1,7 @@
-"""Counts the fault table where the test run ends: faults caught, healthy twins accepted. Serially and under -n."""
+"""Counts the tables where the test run ends: faults caught, healthy twins accepted, recorded machines judged rightly.
+
+Serially and under -n.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ from collections import Counter
 import pytest
 
 FAULT, TWIN = "fault", "healthy twin"
+ILL, WELL = "recorded machine with a fault", "recorded healthy machine"
+#: what is counted -> what is said of those that came out right
+_RIGHT = {FAULT: "caught", TWIN: "accepted", ILL: "named rightly", WELL: "without a false alarm"}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -15,13 +21,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport) and report.when == "call":
-                for kind in {name for name, _ in report.user_properties} & {FAULT, TWIN}:
+                for kind in {name for name, _ in report.user_properties} & _RIGHT.keys():
                     came_to[kind, report.outcome] += 1
     if not came_to:
         return
     terminalreporter.section("the fault table")
-    for kind, verb in ((FAULT, "caught"), (TWIN, "accepted")):
+    for kind, verb in _RIGHT.items():
         total = sum(came_to[kind, outcome] for outcome in ("passed", "failed", "skipped"))
         skipped = came_to[kind, "skipped"]
+        if not total:
+            continue
         made = f", {skipped} could not be made on this machine" if skipped else ""
         terminalreporter.write_line(f"{kind}s: {came_to[kind, 'passed']} of {total} {verb}{made}")
