@@ -15,7 +15,7 @@ ARROWS: list[tuple[str, tuple[str, ...]]] = [
     ("fixtures/evidence", ("fixtures.evidence",)),
     # what it tells through is given to renters: the standard library, in a file that travels with the folder
     ("fixtures/classifier", ("fixtures.classifier", "fixtures.tell")),
-    ("fixtures/probe.py", ()),
+    ("fixtures/probe", ("fixtures.probe",)),
     # a process of its own, which must start soon and need nothing: what it is made of imports nothing of ours
     (
         "fixtures/supervisor.py",
@@ -43,7 +43,7 @@ ARROWS: list[tuple[str, tuple[str, ...]]] = [
 ]
 OURS = ("fixtures", "plugins", "suites", "tests")
 #: the one program of ours that computes, and the one that runs in the application's interpreter
-TORCH = ("fixtures/classifier", "fixtures/probe.py")
+TORCH = ("fixtures/classifier", "fixtures/probe/")
 #: with these a check could look for itself, start something, or ask the time
 HANDS = {
     "asyncio", "ctypes", "datetime", "glob", "importlib", "io", "json", "multiprocessing", "os", "pathlib", "psutil",
@@ -98,7 +98,7 @@ def test_torch_is_imported_by_the_probe_and_the_classifier_alone() -> None:
     importing = {named(path) for path in modules(".", "fixtures", "plugins", "suites") for name in imported(path)
                  if is_or_is_below(name, "torch") or is_or_is_below(name, "safetensors")}  # fmt: skip
     assert [name for name in sorted(importing) if not name.startswith(TORCH)] == []
-    assert "fixtures/probe.py" in importing, "or this test no longer sees what it looks for"
+    assert "fixtures/probe/torch_import.py" in importing, "or this test no longer sees what it looks for"
 
 
 def test_the_verdict_knows_neither_pytest_nor_the_file_system() -> None:
