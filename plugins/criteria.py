@@ -125,7 +125,8 @@ class Claims:
         first = next((fault for fault in known if fault.blocks), None)
         if first is not None:
             holds = False
-            found = f"{found}. {first.id}: {first.cause}"
+            rests = first.lines[0] if first.lines and first.lines[0] not in found else None
+            found = f"{found}. {first.id}: {first.cause}" + (f" ({rests})" if rests else "")
             decision, change = decision or first.decision, change or first.change
             advice = advice or f"{first.cause}. To confirm: {first.confirm}"
         self._said.append(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from fixtures.evidence.models import Inventory
 from fixtures.evidence.models import Launch
-from fixtures.evidence.models import TorchDevice
 from fixtures.evidence.order import Order
 from fixtures.evidence.rules import need_rung
+from plugins.catalogue.cards import is_model
+from plugins.catalogue.cards import SLACK
+from plugins.catalogue.cards import visible_bytes
+from plugins.catalogue.diagnosis import Diagnosis
 from plugins.criteria import check
 from plugins.criteria import Claims
 
@@ -21,18 +22,22 @@ from plugins.criteria import Claims
     scopes=("rental",),
 )
 def test_there_are_as_many_cards_as_the_order_says(
-    launch: Launch, inventory: Inventory, order: Order, claim: Claims
+    launch: Launch, inventory: Inventory, order: Order, machine: Diagnosis, claim: Claims
 ) -> None:
     need_rung(launch, "compute")  # what torch could not reach is no fault of the delivery
     seen, there = len(launch.devices), len(inventory.cards)
     hidden = there == order.cards != seen
     # a card that only torch sees would be in no parametrised check; one may, where no library answers
+    right = seen == order.cards and seen <= max(there, 1)
     claim(
-        seen == order.cards and seen <= max(there, 1),
+        right,
         required=f"{order.cards} card{'' if order.cards == 1 else 's'}",
         found=f"{seen} in the application's interpreter, {there} on the machine",
         decision="fix" if hidden or seen > order.cards else None,
         change="CUDA_VISIBLE_DEVICES or its like" if hidden else None,
+        faults=machine.of("launch.cards_ordered")
+        if right
+        else machine.behind("launch.cards_ordered", "device"),
     )
 
 
@@ -43,7 +48,9 @@ def test_there_are_as_many_cards_as_the_order_says(
     step="device",
     scopes=("rental",),
 )
-def test_every_card_is_the_model_that_was_ordered(launch: Launch, order: Order, claim: Claims) -> None:
+def test_every_card_is_the_model_that_was_ordered(
+    launch: Launch, order: Order, machine: Diagnosis, claim: Claims
+) -> None:
     need_rung(launch, "compute")
     names = [device.name for device in launch.devices]
     if order.card is None:
@@ -55,43 +62,53 @@ def test_every_card_is_the_model_that_was_ordered(launch: Launch, order: Order, 
             change="config/order.json: write down which card was ordered",
         )
         return
-    others = [device.name for device in launch.devices if not _is_model(device, order.card)]
-    claim(bool(names) and not others, required=order.card, found=", ".join(names))
+    others = [
+        why for device in launch.devices if (why := is_model(order.card, device.name, device.memory_bytes))
+    ]
+    right = bool(names) and not others
+    claim(
+        right,
+        required=order.card,
+        found="; ".join(others) or ", ".join(names),
+        faults=machine.of("launch.card_model") if right else machine.behind("launch.card_model", "device"),
+    )
 
 
-#: words of a price list that a card's own name leaves out
-_SELLERS_WORDS = {
-    "nvidia",
-    "amd",
-    "instinct",
-    "geforce",
-    "tesla",
-    "gpu",
-    "card",
-    "sxm",
-    "sxm4",
-    "sxm5",
-    "hbm2e",
-    "hbm3",
-    "hbm3e",
-}
-#: the driver and error correction keep some of the memory that is sold
-_MEMORY_SLACK = 0.15
-
-
-def _is_model(device: TorchDevice, ordered: str) -> bool:
-    """Whether a card is what the order names: every word of the order in the card's name, sizes by its memory.
-
-    H100 is neither H100X nor H800; an order for SXM is not met by PCIe or NVL.
-    """
-    name = set(re.findall(r"[a-z0-9]+", device.name.casefold()))
-    text = re.sub(r"(\d+)\s*gi?b\b", r"\1gb", ordered.casefold())
-    wanted = set(re.findall(r"[a-z0-9]+", text))
-    if any(word.startswith("sxm") for word in wanted) and name & {"pcie", "nvl"}:
-        return False
-    for size in [word for word in wanted if re.fullmatch(r"\d+gb", word)]:
-        wanted.discard(size)
-        sold = int(size[:-2]) * 10**9
-        if device.memory_bytes is None or abs(device.memory_bytes - sold) > _MEMORY_SLACK * sold:
-            return False
-    return wanted - _SELLERS_WORDS <= name
+@check(
+    "launch.card_memory",
+    on_failure="reconfigure",
+    change="the delivery: the memory of a card",
+    step="device",
+    scopes=("rental",),
+)
+def test_every_card_has_the_memory_of_the_model_that_was_ordered(
+    launch: Launch, order: Order, machine: Diagnosis, claim: Claims
+) -> None:
+    """Each card by itself: two cards of 40 GB are not one of 80."""
+    need_rung(launch, "compute")
+    wanted = visible_bytes(order.card or "")
+    if order.memory_gb is not None:
+        wanted = [order.memory_gb * 10**9, order.memory_gb << 30]  # sellers mean either
+    if not wanted:
+        claim(
+            False,
+            required="memory of one card, known from its model or written in the order",
+            found=f"{order.card or 'no card'} in the order, a model that is not known here, and no memory_gb",
+            decision="fix",
+            change="config/order.json: memory_gb, the memory of one card as the offer says",
+        )
+        return
+    sizes = {f"cuda:{device.index}": device.memory_bytes for device in launch.devices}
+    wrong = [
+        f"{card}: {'unknown' if size is None else f'{size / 2**30:.1f} GiB'}"
+        for card, size in sizes.items()
+        if size is None or not any(abs(size - one) <= SLACK * one for one in wanted)
+    ]
+    right = bool(sizes) and not wrong
+    usual = " or ".join(f"{size / 2**30:.1f}" for size in sorted(set(wanted)))
+    claim(
+        right,
+        required=f"{usual} GiB on each card, within {SLACK:.0%}",
+        found="; ".join(wrong) or ", ".join(f"{(size or 0) / 2**30:.1f} GiB" for size in sizes.values()),
+        faults=machine.of("launch.card_memory") if right else machine.behind("launch.card_memory", "device"),
+    )

@@ -22,8 +22,8 @@ def test_no_counter_of_damage_has_grown_while_the_pilot_ran(
     inventory: Inventory, health: Health, machine: Diagnosis, claim: Claims
 ) -> None:
     """A counter that cannot be read is not zero: it is named among what cannot be seen."""
-    cards = len(inventory.cards)
-    if not health.after:
+    cards, faults = len(inventory.cards), machine.since(health)
+    if not (inventory.states or health.after or faults):
         claim.not_reached(
             "health of the cards", "neither a library nor the kernel's files told anything of them"
         )
@@ -43,5 +43,5 @@ def test_no_counter_of_damage_has_grown_while_the_pilot_ran(
         or (f"{len(health.after)} of {len(inventory.states)} cards answer after the pilot" if lost else "")
         or f"{len(health.after)} cards answer; the errors of {len(told)} of them are counted, and none is new",
         advice="run the pilot once more: the same again means another machine" if grown else None,
-        faults=machine.since(health),
+        faults=faults,
     )

@@ -40,7 +40,7 @@ def judge(bench: Bench, machine: Recorded) -> Run:
     trial = pilot.with_name(f"{pilot.name}-judged")
     shutil.rmtree(trial, ignore_errors=True)
     shutil.copytree(pilot, trial, ignore=shutil.ignore_patterns("launch", "verdict.json", sums.NAME))
-    _change(trial / RECORD, lambda record: record.update(order=machine.order, device=_device(machine)))
+    _change(trial / RECORD, lambda record: _asked_as(record, machine))
     for name, observed in _evidence(machine).items():
         _keep(trial, name, observed)
     if _breaks_off(machine):
@@ -61,9 +61,13 @@ def _evidence(machine: Recorded) -> dict[str, dict[str, Any]]:
     return {"health": health, **machine.evidence}
 
 
-def _device(machine: Recorded) -> str:
-    device: str = machine.evidence["launch"]["asked_device"]
-    return device
+def _asked_as(record: dict[str, Any], machine: Recorded) -> None:
+    """The order, and what was asked of this machine's probe."""
+    launch = machine.evidence["launch"]
+    record |= {"order": machine.order, "device": launch["asked_device"]}
+    extensions = [{"module": one["name"], "snippet": None} for one in launch.get("extensions", [])]
+    dtypes = sorted({one["dtype"] for one in launch["computations"]}) or ["float32"]
+    record["parameters"]["application"] |= {"extensions": extensions, "dtypes": dtypes}
 
 
 def _breaks_off(machine: Recorded) -> bool:
