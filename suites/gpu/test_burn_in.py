@@ -6,6 +6,7 @@ import statistics
 
 from fixtures.evidence.burning import Burned
 from fixtures.evidence.burning import BurnIn
+from plugins.catalogue.reachable import beside
 from plugins.criteria import check
 from plugins.criteria import Claims
 
@@ -67,6 +68,7 @@ def test_the_last_third_is_as_quick_as_the_first_on(burn_in: BurnIn, device: str
         if (share := sum(reason in (one.throttling or ()) for one in looks) / max(len(looks), 1)) > _OFTEN
     }
     slowed = device != "cpu" and bool(often)  # a processor has neighbours, and no such protection is seen
+    public = next((one.public for one in beside(card) if one.what == card.dtype), None)
     temperatures = [
         one.temperature_c for one in burn_in.warmth if one.card == index and one.temperature_c is not None
     ]
@@ -75,6 +77,7 @@ def test_the_last_third_is_as_quick_as_the_first_on(burn_in: BurnIn, device: str
         (last >= LEAST * first or device == "cpu") and not slowed,
         required=f"at least {LEAST:g} of the rate of the first third, and no clocks lowered by its protection",
         found=f"{_rate(first)}, then {_rate(last)}{warm}"
+        + (f"; in {card.dtype} public measurements reach {public}" if public else "")
         + "".join(f"; {reason} in {share:.0%} of the looks" for reason, share in often.items()),
     )
 

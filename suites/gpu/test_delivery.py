@@ -69,7 +69,7 @@ def test_every_card_is_the_model_that_was_ordered(
     claim(
         right,
         required=order.card,
-        found="; ".join(others) or ", ".join(names),
+        found=", ".join(names) + (f" ({'; '.join(others)})" if others else ""),
         faults=machine.of("launch.card_model") if right else machine.behind("launch.card_model", "device"),
     )
 
