@@ -13,34 +13,56 @@ from typing import Any
 
 import pytest
 
-PROBE = Path(__file__).resolve().parents[2] / "fixtures" / "probe.py"
+from fixtures import probe
+from tests.launch.written import library
+
+PROBE = Path(__file__).resolve().parents[2] / "fixtures" / "probe" / "__main__.py"
 
 #: A torch that pretends. A tensor is one number; FAULT says what is wrong with the machine.
 STRAW = """
 import ctypes, errno, math, os, signal, sys, time, types, warnings
 __version__ = "9.9.9"
-BUILD, CARDS, FAULT, DRIVER = {build!r}, {cards!r}, {fault!r}, {driver!r}
+BUILD, CARDS, FAULT = {build!r}, {cards!r}, {fault!r}
 version = types.SimpleNamespace(
     cuda="12.8" if BUILD == "cuda" else None, hip="6.2" if BUILD == "rocm" else None, git_version="abc"
 )
-float32 = "float32"
+float32, float64, int64, uint8 = "float32", "float64", "int64", "uint8"
+_C = types.SimpleNamespace(_cuda_getArchFlags=lambda: "sm_90 compute_90")
 {at_import}
 
+compute = sys.modules["gpu_pilot_probe.compute"]  # of what it computes, two operations are enough here
+compute.OPERATIONS = {{name: compute.OPERATIONS[name] for name in ("matmul", "sum")}}
+compute.LARGE = compute.OPERATIONS["matmul"]
+
 class Tensor:
-    def __init__(self, value, device="cpu"): self.value, self.device = value, device
-    def double(self): return self
-    def to(self, device): return Tensor(self.value, device)
+    shape = (1, 1)
+    def __init__(self, value, device="cpu"):
+        self.value, self.device, self.kept = value, device, ctypes.c_double(value)
+    def itself(self, *more): return self
+    double = max = all = sum = contiguous = clone = view = __getitem__ = itself
+    def numpy(self):
+        if FAULT == "numpy": os.kill(os.getpid(), signal.SIGSEGV)
+    def to(self, place): return Tensor(self.value, self.device if place == float32 else place)
     def abs(self): return Tensor(abs(self.value))
-    def max(self): return self
-    def all(self): return self.value
+    def copy_(self, other): return other
+    def data_ptr(self): return ctypes.addressof(self.kept)
+    def numel(self): return 1
+    def element_size(self): return 8
     def __sub__(self, other): return Tensor(self.value - other.value)
+    def __bool__(self): return bool(self.value)
     def __float__(self): return float(self.value)
+    def __int__(self): return int(self.value)
 
 class Generator:
     def __init__(self, device): pass
     def manual_seed(self, seed): return self
 
-def randn(*shape, generator, dtype): return Tensor(2.0)
+def randn(*shape, **options): return Tensor(2.0)
+zeros = randint = randn
+def ones(count, dtype=None, device="cpu"):
+    if FAULT == "exclusive" and device == "cuda:1": raise RuntimeError("CUDA error: busy or unavailable")
+    return Tensor(float(count), device)
+def equal(left, right): return True
 def isfinite(tensor): return Tensor(math.isfinite(tensor.value))
 def sum(tensor, dim): return tensor
 
@@ -49,20 +71,24 @@ def matmul(left, right):
     if left.device != "cuda:1": return Tensor(good)
     if FAULT == "raises": raise RuntimeError("CUDA error: no kernel image is available\\nsecond line")
     if FAULT == "dies": os.kill(os.getpid(), signal.SIGSEGV)
+    if FAULT == "hangs": time.sleep(60)
     return Tensor({{"nan": math.nan, "zero": 0.0, "wrong": good + 1}}.get(FAULT, good))
 
 class cuda:
     @staticmethod
-    def device_count(): return CARDS
+    def device_count(): return 3 if FAULT == "hidden" and "CUDA_VISIBLE_DEVICES" not in os.environ else CARDS
     @staticmethod
     def is_available():
         if FAULT == "old driver":
             warnings.warn("The NVIDIA driver on your system is too old (found version 12040)")
+        if FAULT == "sees nothing and hangs": time.sleep(60)
         return CARDS > 0
     @staticmethod
     def init(): raise RuntimeError("No CUDA GPUs are available")
     @staticmethod
     def synchronize(device): pass
+    @staticmethod
+    def mem_get_info(device): return (79 << 30, 80 << 30)
     @staticmethod
     def get_device_properties(index):
         return types.SimpleNamespace(
@@ -70,23 +96,21 @@ class cuda:
             uuid="39613863-3766-3530-6431-653261346263" if BUILD == "rocm" else "0000000%d-aaaa" % index,
         )
 
-backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleNamespace()))
+backends = types.SimpleNamespace(
+    cuda=types.SimpleNamespace(matmul=types.SimpleNamespace()), cudnn=types.SimpleNamespace()
+)
+"""
 
-class Library:  # libcuda
-    def __init__(self, name):
-        if DRIVER is None: raise OSError(name + ": cannot open shared object file")
-    def cuInit(self, flags): return DRIVER
-    def cuDriverGetVersion(self, number): number._obj.value = 12040; return 0
-    def cuGetErrorName(self, code, name): name._obj.value = b"CUDA_ERROR_OF_STRAW"
-ctypes.CDLL = Library
-
-real_open = os.open
-def opened(path, *more):  # /dev/kfd
-    if path != "/dev/kfd": return real_open(path, *more)
-    if DRIVER: raise OSError(DRIVER, os.strerror(DRIVER))
-    if DRIVER is None: raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+#: what stands in for the driver, in the probe's own process: AMD's is a node, which is opened
+NODE = """
+import errno, os
+real_open, real_stat = os.open, os.stat
+def opened(path, *more, **options):
+    if path != "/dev/kfd": return real_open(path, *more, **options)
+    if {number}: raise OSError({number}, os.strerror({number}))
     return real_open(os.devnull, os.O_RDWR)
 os.open = opened
+os.stat = lambda path, **more: real_stat(os.devnull if path == "/dev/kfd" else path, **more)
 """
 
 
@@ -100,21 +124,30 @@ class Climb:
 
     @property
     def ended(self) -> dict[str, str]:
-        return {line["end"]: line["status"] for line in self.lines if "end" in line}
+        """In the order of the ladder; those that were not reached are not there."""
+        ended = {line["end"]: line["status"] for line in self.lines if "end" in line}
+        return {step: ended[step] for step in probe.STEPS if step in ended}
+
+    @property
+    def failed(self) -> str | None:
+        """The lowest step that is not ok."""
+        return next((step for step, status in self.ended.items() if status != "ok"), None)
 
     @property
     def error(self) -> str | None:
-        return next((line["error"] for line in self.lines if line.get("error")), None)
+        """That of the lowest step that is not ok."""
+        return next((line["error"] for line in self.lines if line.get("end") == self.failed), None)
 
     @property
     def found(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"computations": []}
+        """As the launch puts it together, but for objects in objects."""
+        found: dict[str, Any] = {"computations": [], "said": [], "retried": []}
         for line in self.lines:
             for name, value in line.get("found", {}).items():
-                if name == "computation":
-                    found["computations"].append(value)
-                else:
-                    found[name] = value
+                merged = isinstance(value, dict) and name in found
+                found[name] = {**found[name], **value} if merged else value
+            for name, value in line.get("add", {}).items():
+                found.setdefault(name, []).append(value)
         return found
 
 
@@ -127,17 +160,37 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def straw(project: Path) -> Callable[..., Path]:
-    """Puts a torch of straw into the project. `driver` is its error number, None for no driver."""
+def straw(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Puts a torch of straw into the project, and a driver below it. `driver` is its error number, None for none;
+    `both` are the drivers of both vendors."""
 
     def make(
-        build: str = "cuda", cards: int = 2, fault: str = "", driver: int | None = 0, at_import: str = ""
+        build: str = "cuda",
+        cards: int = 2,
+        fault: str = "",
+        driver: int | None = 0,
+        at_import: str = "",
+        both: bool = False,
     ) -> Path:
         folder = project / "torch"
         folder.mkdir()
-        text = STRAW.format(build=build, cards=cards, fault=fault, driver=driver, at_import=at_import)
+        text = STRAW.format(build=build, cards=cards, fault=fault, at_import=at_import)
         (folder / "__init__.py").write_text(text, encoding="utf-8")
+        pretend_driver(build, driver, both)
         return project
+
+    def pretend_driver(build: str, driver: int | None, both: bool) -> None:
+        libraries, site = tmp_path / "libraries", tmp_path / "site"
+        libraries.mkdir()
+        site.mkdir()
+        if (build != "rocm" or both) and driver is not None:
+            (libraries / "libcuda.so.1").write_bytes(library("libcuda.c"))
+            monkeypatch.setenv("LD_LIBRARY_PATH", str(libraries))
+            monkeypatch.setenv("STUB_CUDA", "12040")
+            monkeypatch.setenv("STUB_CUINIT", str(driver))
+        if build == "rocm" or both:
+            (site / "sitecustomize.py").write_text(NODE.format(number=2 if driver is None else driver))
+            monkeypatch.setenv("PYTHONPATH", str(site))
 
     return make
 
@@ -147,11 +200,17 @@ def climb(project: Path, tmp_path: Path) -> Callable[..., Climb]:
     """Runs the probe in the project as a script, as an application's interpreter would."""
 
     def run(
-        device: str = "auto", *, python: str = sys.executable, probe: Path = PROBE, **variables: str
+        device: str = "auto",
+        *,
+        python: str = sys.executable,
+        program: Path = PROBE,
+        asked: dict[str, Any] | None = None,
+        **variables: str,
     ) -> Climb:
-        out = tmp_path / "steps.jsonl"
+        out, request = tmp_path / "steps.jsonl", tmp_path / "request.json"
+        request.write_text(json.dumps({"device": device, **(asked or {})}))
         done = subprocess.run(
-            [python, str(probe), str(out), device],
+            [python, str(program), str(out), str(request)],
             cwd=project,
             env={**os.environ, **variables},
             stdin=subprocess.DEVNULL,

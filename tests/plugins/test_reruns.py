@@ -15,6 +15,11 @@ from fixtures import documents
 from fixtures.evidence import sums
 from fixtures.evidence import trial as store
 from fixtures.evidence.base import InputError
+from fixtures.evidence.ladder import Asked
+from fixtures.evidence.ladder import CardState
+from fixtures.evidence.ladder import Driver
+from fixtures.evidence.ladder import HostSeen
+from fixtures.evidence.ladder import SecondProcess
 from fixtures.evidence.models import Launch
 from fixtures.evidence.models import Step
 from fixtures.evidence.trial import Factors
@@ -171,6 +176,7 @@ def test_evidence_is_made_afresh_when_any_check_on_it_did_not_pass(
 
 
 DIFFERENT = [
+    {"driver": Driver(module_version="570.86.15")},
     {"distributions": {"torch": "2.13.0+cu130", "numpy": "2.4.0"}},
     {"torch": None},
     {"devices": []},
@@ -186,6 +192,21 @@ def test_the_run_of_the_application_is_not_carried_to_another_environment(
 ) -> None:
     two.now = launch(**different)
     assert two.carry(verdict()) == ["documents"]
+
+
+PASSING = [
+    {"host": HostSeen(memory_available=1, clock_s=2.0)},
+    {"devices": [device.model_copy(update={"free_bytes": 1 << 30}) for device in launch().devices]},
+    {"driver": Driver(asked=[Asked(command=["x"], returncode=0, seconds=1.5, hung=False, error=None)])},
+    {"second": [SecondProcess(device="cuda:0", error=None, seconds=0.5)]},
+    {"states": [CardState(source="nvidia-smi -q", temperature_c=40.0)]},
+]
+
+
+@pytest.mark.parametrize("passing", PASSING, ids=lambda one: next(iter(one)))
+def test_what_is_another_at_each_look_is_no_other_ground(passing: dict[str, Any]) -> None:
+    same = {"driver": Driver()}
+    assert reruns._other_ground(launch(**same), launch(**{**same, **passing})) is None
 
 
 @pytest.mark.parametrize("at", ["copytree", "envelope", None])

@@ -220,7 +220,7 @@ def inventory(**other: Any) -> m.Inventory:
 
 
 def launch(**other: Any) -> m.Launch:
-    steps: tuple[m.StepName, ...] = ("interpreter", "environment", "import", "driver", "device", "compute")
+    steps = m.STEPS
     standing: dict[str, Any] = {
         "asked_interpreter": "/home/renter/venv/bin/python",
         "asked_real_path": "/usr/bin/python3.11",
@@ -531,15 +531,17 @@ def reconfigure(path: Path) -> tuple[Verdict, Trial]:
     steps = [
         m.Step(name="interpreter", status="ok", seconds=0.02),
         m.Step(name="environment", status="ok", seconds=0.1),
-        m.Step(name="import", status="ok", seconds=2.2),
         m.Step(name="driver", status="ok", seconds=0.1),
+        m.Step(name="import", status="ok", seconds=2.2),
         m.Step(name="device", status="ok", seconds=0.4),
         m.Step(name="compute", status="crashed", seconds=0.1, error="killed by SIGSEGV"),
+        m.Step(name="extensions", status="not_reached", seconds=0.0),
+        m.Step(name="host", status="ok", seconds=0.2),
     ]
     end = m.ProcessEnd(
-        returncode=-11, signal="SIGSEGV", timed_out=False, seconds=2.9, stderr_tail="Fatal Python error\n"
+        returncode=1, signal=None, timed_out=False, seconds=2.9, stderr_tail="Fatal Python error\n"
     )
-    why = {"step": "compute", "why": "the probe was killed by SIGSEGV"}
+    why = {"step": "compute", "why": "the computation was killed by SIGSEGV"}
     evidence: dict[str, Model | Envelope] = {
         "inventory": inventory(),
         "launch": launch(steps=steps, computations=[], end=end),
