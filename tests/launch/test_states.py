@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fixtures import clocks
 from fixtures import states
 from fixtures.cards import Worked
 from fixtures.evidence.ladder import UnderLoad
@@ -63,7 +64,7 @@ WHOLE = Nvml(
     VirtualizationMode=1,
     ComputeRunningProcesses=[
         SimpleNamespace(pid=12, usedGpuMemory=GIB),
-        SimpleNamespace(pid=13, usedGpuMemory=states.UNKNOWN),
+        SimpleNamespace(pid=13, usedGpuMemory=clocks.UNKNOWN),
     ],
 )
 
@@ -94,9 +95,9 @@ def test_of_a_card_that_tells_nothing_everything_is_unknown() -> None:
 
 
 def test_an_idle_card_is_throttled_by_nothing_else_and_that_is_known() -> None:
-    assert states.throttling(Nvml(CurrentClocksEventReasons=0), object()) == []
-    assert states.throttling(Nvml(CurrentClocksEventReasons=1), object()) == ["idle"]
-    assert states.throttling(Nvml(), object()) is None
+    assert clocks.throttling(Nvml(CurrentClocksEventReasons=0), object()) == []
+    assert clocks.throttling(Nvml(CurrentClocksEventReasons=1), object()) == ["idle"]
+    assert clocks.throttling(Nvml(), object()) is None
 
 
 class Smi:

@@ -22,14 +22,16 @@ ARROWS: list[tuple[str, tuple[str, ...]]] = [
         (
             "fixtures.cards",
             "fixtures.cgroup",
+            "fixtures.clocks",
             "fixtures.growing",
             "fixtures.orphans",
             "fixtures.processes",
             "fixtures.tell",
         ),
     ),
-    ("fixtures/cards.py", ()),
+    ("fixtures/cards.py", ("fixtures.clocks",)),
     ("fixtures/cgroup.py", ()),
+    ("fixtures/clocks.py", ()),
     ("fixtures/growing.py", ()),
     ("fixtures/orphans.py", ()),
     ("fixtures/processes.py", ()),
@@ -38,7 +40,7 @@ ARROWS: list[tuple[str, tuple[str, ...]]] = [
     ("fixtures/tell.py", ()),
     ("fixtures", ("fixtures",)),
     ("plugins", ("plugins", "fixtures")),
-    ("suites", ("plugins.criteria", "fixtures.evidence")),
+    ("suites", ("plugins.criteria", "plugins.catalogue", "fixtures.evidence")),
     ("conftest.py", ()),
 ]
 OURS = ("fixtures", "plugins", "suites", "tests")
