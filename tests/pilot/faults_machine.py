@@ -92,7 +92,15 @@ def _says_to_fill_it_in(bench: Bench, run: Run) -> None:
 
 
 #: inside a container the kernel's driver is the host's, and nobody there can change it
-WHOSE_DRIVER: Decision = "reconfigure" if inventory.observe().host.container else "fix"
+IN_A_CONTAINER = inventory.observe().host.container is not None
+#: what cuInit gives, the entry of the catalogue, what it means in a container, and what is beside it
+_NUMBERS: list[tuple[int, str, Decision, dict[str, str]]] = [
+    (802, "DRV-02", "reconfigure", {}),
+    (803, "DRV-03", "fix", {}),
+    (804, "DRV-04", "fix", {}),
+    (999, "DRV-07", "reconfigure", {}),
+    (35, "DRV-01", "reconfigure", {"STUB_CUDA": "12040"}),
+]
 COMPUTE = "launch.compute[cuda-0]"
 
 _CARDS = [
@@ -130,11 +138,12 @@ _LADDER = [
     Fault("auto-on-a-machine-without-a-card", _no_card_here, "launch.driver", ("a driver for auto",),
         decision="reconfigure", device="auto", twin="auto-with-the-ordered-card",
         look=_application_never_began),
-    Fault("cuda-with-a-driver-and-no-card", cards(), "launch.driver",
+    Fault("cuda-with-a-driver-and-no-card",
+        all_of(cards(), lambda bench: bench.environment.update(STUB_CUDA_CARDS="0")), "launch.driver",
         ("required a driver for cuda", "ORD-03: the machine has no card at all"),
         decision="reconfigure", device="cuda", twin="the-ordered-card", look=_application_never_began),
     Fault("rocm-on-a-machine-of-another-vendor", cards(ORDERED), "launch.driver",
-        ("a driver for rocm", "/dev/kfd"), decision=WHOSE_DRIVER, device="rocm", twin="the-ordered-card",
+        ("a driver for rocm", "/dev/kfd"), device="rocm", twin="the-ordered-card",
         look=_application_never_began),
     Fault("torch-for-the-cpu-beside-a-card", _torch_for_the_cpu, "launch.torch_imports",
         ("for CPU in", "TOR-01: torch is a build for the CPU"), others=("launch.device",), device="cuda",
@@ -155,7 +164,21 @@ _LADDER = [
         ("before the first step",), twin="an-interpreter-behind-a-link", look=_application_never_began),
 ]  # fmt: skip
 
-FAULTS = [*_CARDS, *_LADDER]
+
+def _driver_says(number: int, **variables: str) -> Change:
+    """cuInit of the driver's library, before any torch."""
+    given = {"STUB_CUINIT": str(number), **variables}
+    return all_of(cards(ORDERED), lambda bench: bench.environment.update(given))
+
+
+_DRIVER = [
+    Fault(f"the-driver-says-{number}", _driver_says(number, **variables), "launch.driver",
+        (f"cuInit gives {number}", f"{entry}: "), device="cuda", twin="the-ordered-card",
+        decision=in_a_container if IN_A_CONTAINER else "fix", look=_application_never_began)
+    for number, entry, in_a_container, variables in _NUMBERS
+]  # fmt: skip
+
+FAULTS = [*_CARDS, *_LADDER, *_DRIVER]
 
 TWINS = [
     Twin("the-ordered-card", cards(ORDERED), device="cuda"),
