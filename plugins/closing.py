@@ -22,6 +22,7 @@ from fixtures.evidence import hangups
 from fixtures.evidence import sums
 from fixtures.evidence.base import InputError
 from fixtures.evidence.base import load
+from fixtures.evidence.burning import BurnIn
 from fixtures.evidence.ladder import Unseen
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Copy
@@ -37,6 +38,7 @@ from fixtures.evidence.trial import Trial
 from fixtures.evidence.trial import VERDICT
 from fixtures.evidence.trial import write_atomically
 from plugins import rereading
+from plugins.catalogue.reachable import slow
 from plugins.machine import files as machine
 from plugins.verdict import decide
 from plugins.verdict import Facts
@@ -99,6 +101,7 @@ def advisories(trial: Trial) -> list[str]:
         said += [
             f"cannot be seen from here: {one.what} ({one.why}); {one.who} could" for one in launch.unseen
         ]
+        said += slow(launch, trial.find("burn_in", BurnIn))
     if (hung := trial.find("hangup", Hangup)) and hung.prefix is None:
         said.append(hangups.advice(hung))
     said.append("twelve documents verify a procedure; they do not predict a campaign")

@@ -13,8 +13,11 @@ from plugins.catalogue import extensions
 from plugins.catalogue import health
 from plugins.catalogue import memory
 from plugins.catalogue import numerics
+from plugins.catalogue import order
+from plugins.catalogue import rocm
 from plugins.catalogue import several_cards
 from plugins.catalogue import storage
+from plugins.catalogue import torch_build
 from plugins.catalogue.fault import Answer as Answer
 from plugins.catalogue.fault import Fault as Fault
 from plugins.catalogue.fault import Match as Match
@@ -22,11 +25,14 @@ from plugins.catalogue.seen import Seen as Seen
 
 #: by the order of the ladder, and within a rung as written: the more special before the more general
 _ALL = [
+    *health.FAULTS,
+    *order.FAULTS,
     *driver.FAULTS,
+    *torch_build.FAULTS,
+    *rocm.FAULTS,
     *extensions.FAULTS,
     *several_cards.FAULTS,
     *numerics.FAULTS,
-    *health.FAULTS,
     *memory.FAULTS,
     *storage.FAULTS,
 ]

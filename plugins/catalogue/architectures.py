@@ -23,8 +23,8 @@ def held_against(compiled: Iterable[str], card: str) -> Verdict | None:
     """Whether a card with this capability (9.0) or name (gfx942:sramecc+:xnack-) runs it; None where it is not known.
 
     Machine code runs on the same major number and a minor one that is not lower; the intermediate code compute_NN on
-    everything that is not older. sm_90a and its like run on exactly that card, sm_100f on its family. A gfx name must be
-    the same, its features cut off; generic ones (gfx9-4-generic) stand for more than can be told here.
+    everything that is not older. sm_90a and its like run on exactly that card, sm_100f on its family. A gfx name must
+    be the same, its features cut off; generic ones (gfx9-4-generic) stand for more than can be told here.
     """
     names = list(compiled)
     if capability := _CAPABILITY.fullmatch(card.strip()):

@@ -130,7 +130,10 @@ MODELS: tuple[Model, ...] = tuple(Model(*row) for row in (
 # fmt: on
 
 #: words of a price list or of a name that tell nothing apart
-_MAKERS = set("nvidia amd ati instinct radeon geforce tesla gpu gpus card cards accelerator".split())
+_MAKERS = {
+    *("nvidia", "amd", "ati", "instinct", "radeon", "geforce", "tesla"),
+    *("gpu", "gpus", "card", "cards", "accelerator"),
+}
 #: and those that some models have beside their name: form factors, kinds of memory, a whole card as virtual function
 _FORMS = {
     **dict.fromkeys(("sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "hgx"), "SXM"),
@@ -140,7 +143,10 @@ _FORMS = {
     "workstation": "Workstation",
     "maxq": "Max-Q",
 }
-_REST = set("oam vf hf hbm2 hbm2e hbm3 hbm3e gddr6 gddr6x gddr7 edition blackwell".split())
+_REST = {
+    *("oam", "vf", "hf", "edition", "blackwell"),
+    *("hbm2", "hbm2e", "hbm3", "hbm3e", "gddr6", "gddr6x", "gddr7"),
+}
 
 #: a piece of a card: MIG by its profile, vGPU by the profile at the end of its name, GRID V100D-8C, NVIDIA A40-48Q
 _SLICE = re.compile(r"\bmig\b|\b\d+g\.\d+gb\b", re.IGNORECASE)
@@ -189,7 +195,13 @@ def difference(ordered: str, name: str, memory_bytes: int | None) -> Difference 
 
 
 def visible_bytes(ordered: str) -> list[int]:
-    """What one card of the order shows, for each of the models that it may be; [] where they are not known."""
+    """What one card of the order shows, for each of the models that it may be; [] where they are not known.
+
+    Of a slice or a vGPU, what its profile says: MIG 3g.20gb, V100D-8C.
+    """
+    if _is_piece(ordered):
+        sizes = re.findall(r"\d+g\.(\d+)gb|-(\d+)[ABCQ](?:ME)?\s*$", ordered, re.IGNORECASE)
+        return [int(size) << 30 for found in sizes for size in found if size]
     return [model.visible_mib * MIB for model in _ordered(ordered)]
 
 

@@ -21,8 +21,14 @@ FROM_SOURCE = ("flash_attn", "apex", "transformer_engine")
 
 
 def told(pattern: str, *modules: str) -> Signature:
-    """The error of an extension, or the same text wherever it was said."""
-    return any_of(extension(pattern, *modules), said(pattern))
+    """The error of an extension, or such a text wherever it was said; what an extension said as well, once."""
+    own, anywhere = extension(pattern, *modules), said(pattern)
+
+    def lines(seen: Seen) -> list[str]:
+        failed = own(seen)
+        return [*failed, *(text for text in anywhere(seen) if not any(text in line for line in failed))]
+
+    return lines
 
 
 def too_many_jobs(seen: Seen) -> str | None:

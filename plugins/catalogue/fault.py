@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fixtures.evidence.models import StepName
 from plugins.catalogue.seen import Seen
-from plugins.verdict_file import FailureDecision
+
+if TYPE_CHECKING:  # for an annotation alone, and diagnose is to start soon
+    from plugins.verdict_file import FailureDecision
 
 #: the lines of evidence on which a match rests, as a person would quote them; none: no match
 Signature = Callable[[Seen], list[str]]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from fixtures.evidence.ladder import CardState
 from fixtures.evidence.ladder import UnderLoad
 from plugins.catalogue.fault import Answer
 from plugins.catalogue.fault import Fault
+from plugins.catalogue.fault import Signature
 from plugins.catalogue.seen import Seen
 from plugins.catalogue.signatures import any_of
 from plugins.catalogue.signatures import card
@@ -23,6 +25,11 @@ from plugins.catalogue.signatures import xid
 BY_THE_APPLICATION = (13, 31, 43, 45)
 #: those that speak of the card, its memory, its links or its firmware
 BY_THE_CARD = (48, 63, 64, 74, 79, 94, 95, 119, 120)
+
+NVML_GPU_IS_LOST = 15
+
+#: cards for games and drawing, on which errors are not counted or counting is switched off
+_WITHOUT_COUNTERS = re.compile(r"geforce|titan|\brtx\b|quadro|radeon", re.IGNORECASE)
 
 #: a cap below this share of the limit is no card at full power; at full power it is what a limit is for
 CAPPED = 0.7
@@ -106,14 +113,12 @@ def narrow_link(seen: Seen) -> Iterator[str]:
 
 
 def nothing_to_go_by(seen: Seen) -> str | None:
-    """Neither the kernel's log nor one counter of any card can be read."""
-    logs = [
-        log
-        for log in (seen.inventory.kernel_log, seen.host.kernel_log, seen.health and seen.health.kernel_log)
-        if log
-    ]
+    """Neither the kernel's log nor one counter of a card that keeps such can be read."""
+    after = seen.health.kernel_log if seen.health else None
+    logs = [log for log in (seen.inventory.kernel_log, seen.host.kernel_log, after) if log]
     refused = next((log.error for log in logs if log.error), None)
-    if refused is None or any(log.error is None for log in logs) or not seen.states:
+    keeping = [state for state in seen.states if state.name and not _WITHOUT_COUNTERS.search(state.name)]
+    if refused is None or any(log.error is None for log in logs) or not keeping:
         return None
     counters = [
         counter
@@ -121,7 +126,7 @@ def nothing_to_go_by(seen: Seen) -> str | None:
         for counter in (state.errors_uncorrected, state.remap_pending, state.retired_pending)
         if counter is not None
     ]
-    return None if counters else f"{refused}; and no card tells of errors in its memory"
+    return None if counters else f"{refused}; and {keeping[0].name} tells of no errors in its memory"
 
 
 def _needs_reset(state: CardState) -> bool:
@@ -132,18 +137,34 @@ def _is_lost(state: CardState) -> bool:
     return any("is lost" in text.casefold() for text in state.unreadable.values())
 
 
-def no_answer(seen: Seen) -> str | None:
-    """nvidia-smi did not come back, and neither did the driver when it was asked without it."""
-    hung = [" ".join(one.command) for one in seen.driver.asked if one.hung and one.command[0] == "nvidia-smi"]
-    driver = next((step for step in seen.launch.steps if step.name == "driver"), None)
-    if not hung or driver is None or driver.status != "hung":
-        return None
-    return f"{hung[0]}: no end, and the driver itself: {driver.error}"
+def no_answer(seen: Seen) -> list[str]:
+    """nvidia-smi did not come back, and neither did a library of the driver when it was asked without it."""
+    programs = [
+        f"{' '.join(one.command)}: {one.error or 'no end'}"
+        for one in seen.driver.asked
+        if one.hung and one.command[0] == "nvidia-smi"
+    ]
+    libraries = [
+        f"{one.library}: {one.error}"
+        for one in (seen.driver.cuda, seen.driver.nvml)
+        if one and one.error and "no end within" in one.error
+    ]
+    return [*programs, *libraries] if programs and libraries else []
+
+
+def exit_of_nvidia_smi(number: int) -> Signature:
+    """Its exit status is NVML's number of what went wrong."""
+    return lambda seen: [
+        f"{' '.join(one.command)}: exit status {number}"
+        for one in seen.driver.asked
+        if one.returncode == number and one.command[0] == "nvidia-smi"
+    ]
 
 
 _GONE = any_of(
     kernel(lambda event: event.kind == "fell_off"),
     xid(79),
+    exit_of_nvidia_smi(NVML_GPU_IS_LOST),
     said(
         r"fallen off the bus|gpu is lost|unable to determine the device handle.{0,80}(?:unknown error|gpu is lost)"
     ),
@@ -190,7 +211,7 @@ FAULTS = [
         id="HWH-05",
         step="driver",
         signature=unless(
-            any_of(xid(119, 120), said(r"timeout.{0,40}waiting for rpc from gsp"), fact(no_answer)), _GONE
+            any_of(xid(119, 120), said(r"timeout.{0,40}waiting for rpc.{0,40}gsp"), facts(no_answer)), _GONE
         ),
         cause="the card's own firmware (GSP) does not answer its driver any more, a defect of some driver releases: "
         "nvidia-smi hangs, and so does what uses the card",
@@ -280,7 +301,7 @@ FAULTS = [
         id="HWH-10",
         step="host",
         signature=facts(narrow_link),
-        cause="while it is used, the card's link to the host stays below what both can do: the slot, a riser or the board",
+        cause="under load the card's link to the host stays below what both can do: the slot, a riser, the board",
         root=Answer("reconfigure", "the host: the slot or riser of its card"),
         container=Answer("reconfigure", "the host: the slot or riser of its card"),
         confirm="nvidia-smi -q shows the lower generation or width during a copy, and the copy is as slow as that",

@@ -38,7 +38,12 @@ def capability(seen: Seen, device: str) -> tuple[int, int] | None:
 
 
 def rounded(seen: Seen) -> list[Computation]:
-    """In float32, off by as much as TF32's rounding explains, on cards that have it."""
+    """In float32, off by as much as TF32's rounding explains, on cards that have it; a switch acts on all of them."""
+    exact = {
+        (one.operation, one.dtype)
+        for one in seen.launch.computations
+        if one.device != "cpu" and one.error is not None and one.error <= one.tolerance
+    }
     return [
         one
         for one in seen.launch.computations
@@ -46,6 +51,7 @@ def rounded(seen: Seen) -> list[Computation]:
         and one.device != "cpu"
         and one.error is not None
         and one.tolerance < one.error <= TF32_ERROR
+        and (one.operation, one.dtype) not in exact
         and (capability(seen, one.device) or (0, 0)) >= AMPERE
     ]
 

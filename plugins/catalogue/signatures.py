@@ -14,8 +14,10 @@ from plugins.catalogue.fault import Signature
 from plugins.catalogue.seen import Seen
 
 _SPACES = re.compile(r"\s+")
-#: the numbers of CUDA's errors as torch and the runtime print them: "Error 802: ...", "CUDA error: 802"
-_CUDA_NUMBER = r"\b(?:cuda\s+)?(?:error|gives)\s*:?\s*\(?{number}\b"
+#: the numbers of CUDA's errors as torch and the runtime print them: "Error 802: ...", "CUDA error: 802", "error=802"
+_CUDA_NUMBER = r"\b(?:error|gives)\s*[:=]?\s*\(?{number}\b"
+#: others have errors of small numbers too, so before these CUDA must be spoken of
+_SMALL, _OF_CUDA = 200, r"\bcu(?:da|init)\w*.{{0,60}}?"
 
 
 def said(pattern: str, *steps: str) -> Signature:
@@ -34,7 +36,9 @@ def said(pattern: str, *steps: str) -> Signature:
 
 def cuda_error(*numbers: int) -> Signature:
     """One of CUDA's errors by its number, from cuInit or in a text."""
-    wanted = re.compile("|".join(_CUDA_NUMBER.format(number=number) for number in numbers), re.IGNORECASE)
+    patterns = ((_OF_CUDA if number < _SMALL else "") + _CUDA_NUMBER for number in numbers)
+    texts = (pattern.format(number=number) for pattern, number in zip(patterns, numbers, strict=True))
+    wanted = re.compile("|".join(texts), re.IGNORECASE)
 
     def lines(seen: Seen) -> list[str]:
         asked = seen.driver.cuda
@@ -160,6 +164,19 @@ def computed(what: str, matches: Callable[[Computation], object]) -> Signature:
         for one in seen.launch.computations
         if matches(one)
     ]
+
+
+def left(pattern: str) -> Signature:
+    """A line that the probe's processes left on stderr: last words of a library, or of the interpreter's wrapper."""
+    wanted = re.compile(pattern, re.IGNORECASE)
+    return lambda seen: [
+        line.strip() for line in seen.launch.end.stderr_tail.splitlines() if wanted.search(line)
+    ]
+
+
+def on_a_card(signature: Signature) -> Signature:
+    """`signature`, where a card was asked for: what is wrong with one is nothing to an application on the CPU."""
+    return lambda seen: [] if seen.launch.asked_device == "cpu" else signature(seen)
 
 
 def fact(find: Callable[[Seen], str | None]) -> Signature:

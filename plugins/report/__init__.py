@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fixtures.evidence.trial import Trial
+from plugins.catalogue.reachable import beside
+from plugins.catalogue.reachable import shown
 from plugins.report import attached
 from plugins.report import page
 from plugins.report import text
@@ -68,7 +70,7 @@ def _environment() -> jinja2.Environment:
         cut=text.cut, size=text.size, memory=text.memory, seconds=text.seconds, moment=text.moment,
         oneline=text.oneline, shell=text.shell, plural=text.plural,
     )  # fmt: skip
-    environment.globals.update(symbols=page.SYMBOLS, words=page.WORDS)
+    environment.globals.update(symbols=page.SYMBOLS, words=page.WORDS, beside=beside, rate=shown)
     return environment
 
 

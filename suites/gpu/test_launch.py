@@ -23,14 +23,19 @@ from plugins.criteria import Claims
 
 
 @check("launch.interpreter", on_failure="fix", change="the interpreter", step="interpreter")
-def test_the_interpreter_that_runs_is_the_one_asked_for(launch: Launch, claim: Claims) -> None:
+def test_the_interpreter_that_runs_is_the_one_asked_for(
+    launch: Launch, machine: Diagnosis, claim: Claims
+) -> None:
     seen = launch.interpreter
+    asked_for = seen is not None and seen.real_path == launch.asked_real_path
+    own = "launch.interpreter"
     claim(
-        seen is not None and seen.real_path == launch.asked_real_path,
+        asked_for,
         required=f"{launch.asked_interpreter} ({launch.asked_real_path})",
         found=f"{seen.real_path}, Python {seen.version}, prefix {seen.prefix}"
         if seen
         else rung(launch, "interpreter"),
+        faults=machine.of(own) if asked_for else machine.behind(own, "interpreter"),
     )
 
 

@@ -102,9 +102,16 @@ def test_an_interpreter_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 def test_a_device_that_is_not_there_fails_by_itself(tmp_path: Path) -> None:
     seen: BurnIn = burn_in.observe(
-        sys.executable, ["cpu", "cuda:7"], "float32", 0.01, tmp_path, tmp_path / "raw"
+        sys.executable,
+        ["cpu", "cuda:7"],
+        "float32",
+        0.01,
+        tmp_path,
+        tmp_path / "raw",
+        names={"cuda:7": "NVIDIA H200"},
     )
     processor, card = seen.cards
+    assert (processor.name, card.name) == (None, "NVIDIA H200")
     assert processor.compared > 0
     assert (card.compared, card.thirds()) == (0, None)
     assert card.error

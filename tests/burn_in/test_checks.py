@@ -100,3 +100,19 @@ def test_a_card_that_computed_nothing_has_no_rate(check: Callable[..., None]) ->
 def test_what_broke_off_without_a_wrong_bit_is_no_proof_against_the_card() -> None:
     assert said(RIGHT, burned(card(0, *STEADY_700, error="no kernel image"))).decision == "fix"
     assert said(RIGHT, burned(card(0, *STEADY_700, unequal=2, error="no kernel image"))).decision is None
+
+
+def test_beside_the_rate_stands_what_public_measurements_reach() -> None:
+    found = said(STEADY, burned(card(0, *STEADY_700, name="NVIDIA H100 80GB HBM3"))).found
+    assert "700 TFLOP/s, then 700 TFLOP/s; in bfloat16 public measurements reach 794.5 TFLOP/s (" in found
+    assert "https://" in found
+
+
+@pytest.mark.parametrize("name", [None, "NVIDIA H100 NVL", "NVIDIA H100 80GB HBM3 MIG 1g.10gb"])
+def test_where_none_is_known_nothing_stands_beside_it(name: str | None) -> None:
+    assert "public" not in said(STEADY, burned(card(0, *STEADY_700, name=name))).found
+
+
+def test_a_rate_far_below_public_measurements_decides_nothing() -> None:
+    slow = burned(*(card(number, *(1.0,) * 9, name="NVIDIA H100 80GB HBM3") for number in (0, 1)))
+    assert all(said(check, slow).holds for check in (RIGHT, STEADY, ALIKE))
