@@ -23,6 +23,7 @@ from fixtures.evidence import sums
 from fixtures.evidence.base import InputError
 from fixtures.evidence.base import load
 from fixtures.evidence.burning import BurnIn
+from fixtures.evidence.ladder import Health
 from fixtures.evidence.ladder import Unseen
 from fixtures.evidence.models import Application
 from fixtures.evidence.models import Copy
@@ -98,9 +99,10 @@ def advisories(trial: Trial) -> list[str]:
     said += [f"not examined: {what}" for what in _not_asked(trial)]
     said += _of_the_interruption(trial)
     if launch := trial.find("launch", Launch):
-        said += [
-            f"cannot be seen from here: {one.what} ({one.why}); {one.who} could" for one in launch.unseen
-        ]
+        health = trial.find("health", Health)
+        said += (
+            _unseen([*launch.unseen, *(health.unseen if health else [])]) if launch.device != "cpu" else []
+        )
         said += slow(launch, trial.find("burn_in", BurnIn))
     if (hung := trial.find("hangup", Hangup)) and hung.prefix is None:
         said.append(hangups.advice(hung))
@@ -110,7 +112,7 @@ def advisories(trial: Trial) -> list[str]:
 
 def _unseen(unseen: list[Unseen]) -> list[str]:
     """In one line; why, and who could see it, stands in the report."""
-    names = "; ".join(one.what for one in unseen)
+    names = "; ".join(dict.fromkeys(one.what for one in unseen))
     return [f"cannot be seen from here: {names} (the report says why, and who could)"] if names else []
 
 
