@@ -283,6 +283,6 @@ def test_the_machine_gives_the_application_what_it_needs(
         observed == "ok" and not unwritable,
         required="room to write at every place, memory, open files, and cards in health",
         found=(observed if observed != "ok" else "; ".join(unwritable[:4]))
-        or f"{len(host.places)} places looked at, and nothing known to be wrong",
+        or f"{len(host.places)} places looked at",
         faults=faults,
     )
