@@ -14,10 +14,12 @@ from tests.pilot.counted import pytest_terminal_summary as pytest_terminal_summa
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Warnings are errors; and signals are heeded.
+    """Warnings are errors; signals are heeded; and with -n tests that share something long stay together.
 
     A CI in the background ignores Ctrl-C and hang-ups, and so would every pilot that a test interrupts.
     """
+    if getattr(config.option, "dist", "no") == "load":  # what -n alone means: each worker would make it again
+        config.option.dist = "worksteal"
     for line in (
         "error",
         "ignore:Failed to initialize NumPy",

@@ -186,22 +186,25 @@ class Bench:
             self.write()
         before = self._latest()
         environment = self.environ(real_torch=real_torch)
-        status, printed = self._pytest(
-            self.command(*options, device=device), environment, self._forks(forked)
-        )
+        status, printed = self.pytest(self.command(*options, device=device), environment, forked=forked)
         latest = self._latest()
         return self.look(status, printed, latest if latest != before else None)
 
-    def _forks(self, asked: bool | None) -> bool:
-        return self.forked if asked is None else asked
-
-    def _pytest(self, command: list[str], environment: dict[str, str], forked: bool) -> tuple[int, str]:
-        """Exit status and output of a command that begins with `python -m pytest`."""
-        if forked:
-            status, printed = warm.run(self.project, command[3:], self.folder, environment, timeout=120)
+    def pytest(
+        self,
+        command: list[str],
+        environment: dict[str, str] | None = None,
+        *,
+        folder: Path | None = None,
+        forked: bool | None = None,
+    ) -> tuple[int, str]:
+        """Exit status and output of a command that begins with `python -m pytest`, run in this or another folder."""
+        environment, folder = environment or self.environ(), folder or self.folder
+        if self.forked if forked is None else forked:
+            status, printed = warm.run(self.project, command[3:], folder, environment, timeout=120)
         else:
             end = subprocess.run(
-                command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, timeout=120,
             )  # fmt: skip
             status, printed = end.returncode, end.stdout
@@ -220,7 +223,7 @@ class Bench:
             sys.executable, "-m", "pytest", str(self.project / "suites" / "gpu"), "--trial", str(trial),
             "--verdict", str(answer), "-p", "no:cacheprovider", *options,
         ]  # fmt: skip
-        status, printed = self._pytest(command, self.environ(), self._forks(forked))
+        status, printed = self.pytest(command, forked=forked)
         verdict = base.load(answer, Verdict) if answer.exists() else None
         return Run(status, printed, trial, verdict)
 

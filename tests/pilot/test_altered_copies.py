@@ -46,7 +46,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     bench = Bench(tmp_path_factory.mktemp("finished") / "renter")
     bench.pretend_cards("NVIDIA H200")
     for _ in range(2):
-        run = bench.run(device="cuda")
+        run = bench.run(device="cuda", forked=True)
         assert run.decided.decision == "go", run.output
     return bench
 
@@ -174,7 +174,7 @@ def test_evidence_of_another_trial_is_nobodys_evidence(
 ) -> None:
     record_property(FAULT, "evidence of another trial in the copy")
     shutil.copy(_other(finished) / "evidence" / "application.json", copy / "evidence")
-    run = finished.judge(copy)
+    run = finished.judge(copy, forked=True)
     assert (run.decided.decision, run.exit_status) == ("undecided", 12), run.output
     assert {run.status("results.ended_by_itself"), run.status(SUMS_AGREE)} == {"broken"}
     assert f"belongs to trial {_other(finished).name}" in run.message("results.ended_by_itself")

@@ -81,7 +81,7 @@ def _hostile_everywhere(bench: Bench) -> None:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Run:
     bench = Bench(tmp_path_factory.mktemp("hostile") / "renter")
     _hostile_everywhere(bench)
-    run = bench.run("-v", "-rA")
+    run = bench.run("-v", "-rA", forked=True)
     assert run.trial is not None, run.output
     return run
 
@@ -152,7 +152,7 @@ def test_markup_that_is_an_ordinary_part_of_documents_passes(bench: Bench, recor
     bench.replace("doc-05", text.encode())
     bench.rename("doc-05", "a<b>&c")
     bench.behave("alters", json.dumps({"doc-12": {"reason": f"no text, only {SCRIPT}"}}))
-    run = bench.run()
+    run = bench.run(forked=True)
     assert (run.decided.decision, run.exit_status) == ("undecided", 0), run.output
     assert {check.status for check in run.decided.checks()} == {"passed"}
     assert _page(run).found == []

@@ -37,7 +37,7 @@ def test_secrets_that_the_application_prints_are_named_and_not_shown(
     record_property(FAULT, "secrets in what is printed")
     bench.environment.update(NAMED)
     bench.behave("prints_variables", "1", *NAMED)
-    run = bench.run("-rA")
+    run = bench.run("-rA", forked=True)
     assert "its last words: cannot log in with $registry_password" in run.message("results.ended_by_itself")
     assert [_files_with(bench, value) for value in NAMED.values()] == [[], []]
     assert [value for value in NAMED.values() if value in run.output] == []
@@ -50,6 +50,6 @@ def test_what_is_no_secret_is_kept_as_it_was_printed(bench: Bench, record_proper
     record_property(TWIN, "a variable in what is printed")
     bench.environment.update({**NAMED, "MODEL_NAME": "a-small-classifier", "API_KEY": "none"})
     bench.behave("prints_variables", "0", "MODEL_NAME", "API_KEY")
-    run = bench.run()
+    run = bench.run(forked=True)
     assert {check.status for check in run.decided.checks()} == {"passed"}, run.output
     assert _streams(run)[0] == "MODEL_NAME=a-small-classifier\nAPI_KEY=none\n"

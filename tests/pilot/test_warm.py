@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from pathlib import Path
+import sys
 from typing import Any
 
 import pytest
@@ -25,7 +25,7 @@ def _link(descriptor):
     except OSError:  # the folder that was listed
         return None
 
-def pytest_unconfigure():
+def pytest_unconfigure(config):
     ours = {name: type(module.__loader__).__name__ for name, module in sorted(_sys.modules.items())
             if name.partition(".")[0] in ("fixtures", "plugins", "suites", "conftest", "pytest_html", "xdist")}
     told = {
@@ -41,21 +41,20 @@ def pytest_unconfigure():
         "warnings": _warnings.filters,
         "ours": ours,
     }
-    role = "reader" if _sys.argv[0] == "-c" else "maker"
+    role = "worker" if hasattr(config, "workerinput") else "reader" if _sys.argv[0] == "-c" else "maker"
     with open(_os.environ["TOLD"] + "-" + role, "w") as stream:
         _json.dump(told, stream, default=repr)
 """
 
 
-def told(bench: Bench, *, forked: bool) -> tuple[Run, dict[str, Any], dict[str, Any]]:
-    """A run, and what its two processes told; trials are called alike in both."""
-    run = bench.run(forked=forked)
-    said = []
-    for role in ("maker", "reader"):
-        file = Path(f"{bench.environment['TOLD']}-{role}")
-        said.append(json.loads(re.sub(r"\d{8}T\d{6}Z-[0-9a-f]{4}", "TRIAL", file.read_text())))
+def told(bench: Bench, *options: str, forked: bool) -> tuple[Run, dict[str, dict[str, Any]]]:
+    """A run, and what each of its processes told; trials are called alike in all."""
+    run, said = bench.run(*options, forked=forked), {}
+    for file in sorted(bench.folder.glob("told-*")):
+        text = re.sub(r"\d{8}T\d{6}Z-[0-9a-f]{4}|(?<=TESTRUNUID\": \")\w+", "SOME", file.read_text())
+        said[file.name] = json.loads(text)
         file.unlink()
-    return run, *said
+    return run, said
 
 
 def summary(run: Run) -> str:
@@ -66,17 +65,43 @@ def summary(run: Run) -> str:
     return re.sub(r"\d{8}T\d{6}Z-[0-9a-f]{4}|\d+\.\d+ ?s", "*", end)
 
 
-def test_a_pilot_that_is_forked_is_like_one_that_is_started(bench: Bench) -> None:
+@pytest.fixture
+def telling(bench: Bench) -> Bench:
     conftest = bench.own_project() / "conftest.py"
     conftest.write_text(conftest.read_text() + TELLS)
     bench.environment["TOLD"] = str(bench.folder / "told")
-    started, *its_processes = told(bench, forked=False)
-    forked, *their_processes = told(bench, forked=True)
-    for its, their in zip(its_processes, their_processes, strict=True):
+    return bench
+
+
+def with_another_path(bench: Bench) -> None:
+    """The zygote is there already, and knows another PYTHONPATH."""
+    environment = {**bench.environ(), "PYTHONPATH": str(bench.folder / "elsewhere")}
+    assert bench.pytest([sys.executable, "-m", "pytest", "--version"], environment, forked=True)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "processes"),
+    [
+        ((), {"told-maker", "told-reader"}),
+        (("-n", "1", "--once"), {"told-maker", "told-worker", "told-reader"}),
+    ],
+    ids=["serial", "workers"],
+)
+def test_a_pilot_that_is_forked_is_like_one_that_is_started(
+    telling: Bench, options: tuple[str, ...], processes: set[str]
+) -> None:
+    started, its = told(telling, *options, forked=False)
+    with_another_path(telling)
+    forked, their = told(telling, *options, forked=True)
+    assert their.keys() == its.keys() == processes
+    for process in processes:
+        of_the_started, of_the_forked = its[process], their[process]
         # it may have loaded more of the suite than it needs, and none of it otherwise
-        their["ours"] = {name: loader for name, loader in their["ours"].items() if name in its["ours"]}
-        for subject, what in its.items():
-            assert their[subject] == what, subject
+        of_the_forked["ours"] = {
+            name: loader for name, loader in of_the_forked["ours"].items() if name in of_the_started["ours"]
+        }
+        for subject, what in of_the_started.items():
+            assert of_the_forked[subject] == what, (process, subject)
     assert (forked.exit_status, forked.decided.decision) == (started.exit_status, started.decided.decision)
     assert [(check.id, check.status) for check in forked.decided.checks()] == [
         (check.id, check.status) for check in started.decided.checks()

@@ -21,6 +21,8 @@ from tests.pilot import zygote
 SCRIPT = Path(zygote.__file__)
 #: read by the interpreter or the loader when a process starts: what was forked has those of its zygote
 AT_START = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "HOME", "MALLOC_", "GLIBC_", "PATH")
+#: of these, what the zygote gives its child as the interpreter would have
+SET_LATER = ("PYTHONPATH",)
 #: kept ready in one process of the tests
 MOST = 4
 
@@ -80,7 +82,11 @@ def run(
     Raises:
         subprocess.TimeoutExpired: it was ended.
     """
-    begun = {name: value for name, value in environment.items() if name.startswith(AT_START)}
+    begun = {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(AT_START) and name not in SET_LATER
+    }
     key = (project, *sorted(begun.items()))
     ready = _READY.pop(key, None) or Zygote(project, begun)
     _READY[key] = ready  # the newest one last

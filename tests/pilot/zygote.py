@@ -2,12 +2,13 @@
 
     python zygote.py DESCRIPTOR PROJECT      requests and answers on the socket DESCRIPTOR
 
-What is loaded ahead is what `python -m pytest` imports before it has read a line of the suite: the standard
-library, pytest's own modules, the libraries, and of the suite whatever pytest does not rewrite. What is named
-in conftest.py, what imports any of that, and the checks are loaded in the child.
+What is loaded ahead is what `python -m pytest` imports before it has read a check: the standard library, pytest's
+own modules, the libraries and the suite's own, which pytest rewrites as it does for a pilot. conftest.py and the
+checks are loaded in the child.
 
-A child differs from `python -m pytest` in /proc/self/cmdline and /proc/self/environ, which are the zygote's.
-Its arguments, environment, folder, streams, parentage below it, and its end are those of the real one.
+A child differs from `python -m pytest` in /proc/self/cmdline and /proc/self/environ, which are the zygote's, and
+does not wait for the disk: that it is asked to keep what was written, tests/evidence/test_trial.py looks at. Its
+arguments, environment, folder, streams, parentage below it, and its end are those of the real one.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ import contextlib
 import functools
 import gc
 import importlib
+import itertools
 import json
 import os
 import re
 import runpy
+import shlex
 import socket
 import struct
 import subprocess
 import sys
 import types
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +49,8 @@ STANDARD = (
 )
 #: of the suite's folders, what is no module of a pilot's own process
 NOT_OURS = ("__main__", "kinds", "classifier", "volume", "bundle", "decision", "trials", "schema")
+#: of a pilot's other processes, those that are forked as well
+READER, WORKER = "reader", "worker"
 _SIZE = struct.Struct("!I")
 
 
@@ -74,12 +80,16 @@ def send(channel: socket.socket, message: Any, descriptors: list[int] | None = N
 
 
 def load(project: str) -> None:
+    from _pytest.assertion import install_importhook
     from _pytest.config import default_plugins
+    from _pytest.config import get_config
 
     for name in (*LIBRARIES, *STANDARD, *(f"_pytest.{plugin}" for plugin in default_plugins)):
         with contextlib.suppress(ImportError):  # another version has another list
             importlib.import_module(name)
     sys.path.insert(0, project)
+    hook = install_importhook(get_config())
+    hook.mark_rewrite(*named_in_conftest(project))
     # what everything stands on first, so that nothing of it is loaded with something that is forgotten again
     for name in sorted(
         modules_of(project), key=lambda name: (not name.startswith("fixtures.evidence"), name)
@@ -88,14 +98,29 @@ def load(project: str) -> None:
         try:
             importlib.import_module(name)
         except Exception:  # a test may have made it so; the child will say it
-            loaded_too_much = True
-        else:
-            loaded_too_much = bool(rewritten(project) & set(sys.modules))
-        if loaded_too_much:
             forget({other for other in sys.modules if other not in before})
     with contextlib.suppress(KeyError):
         sys.modules["plugins.report"].prepare()  # the templates
+    sys.meta_path.remove(hook)
     sys.path.remove(project)
+    remember_entry_points()
+
+
+def remember_entry_points() -> None:
+    """Have what is installed read once: a pilot asks for the entry points of all of it a dozen times."""
+    asked = metadata.Distribution.entry_points.fget  # type: ignore[attr-defined]
+
+    @functools.cache
+    def of(place: str) -> metadata.EntryPoints:
+        return asked(metadata.Distribution.at(place))
+
+    def entry_points(distribution: metadata.Distribution) -> metadata.EntryPoints:
+        place = getattr(distribution, "_path", None)
+        return of(str(place)) if place else asked(distribution)
+
+    metadata.Distribution.entry_points = property(entry_points)  # type: ignore[assignment,method-assign]
+    for distribution in metadata.distributions():
+        entry_points(distribution)
 
 
 def forget(names: set[str]) -> None:
@@ -119,11 +144,10 @@ def modules_of(project: str) -> set[str]:
     return found
 
 
-@functools.cache
-def rewritten(project: str) -> frozenset[str]:
-    """What conftest.py has pytest load, which rewrites it."""
+def named_in_conftest(project: str) -> set[str]:
+    """What conftest.py has pytest load, which rewrites it and nothing else of these folders."""
     text = Path(project, "conftest.py").read_text(encoding="utf-8")
-    return frozenset(re.findall(r'"((?:fixtures|plugins)\.[a-z_.]+)"', text))
+    return set(re.findall(r'"((?:fixtures|plugins)\.[a-z_.]+)"', text))
 
 
 def serve(channel: socket.socket) -> tuple[dict[str, Any], int]:
@@ -139,17 +163,29 @@ def serve(channel: socket.socket) -> tuple[dict[str, Any], int]:
         send(channel, os.waitpid(child, 0)[1])
 
 
+def _added() -> list[str]:
+    """What PYTHONPATH puts behind the first place of sys.path."""
+    places = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return list(dict.fromkeys(os.path.abspath(place) for place in places if place))
+
+
 def settle(request: dict[str, Any], words: list[str], files: list[int]) -> None:
-    """Be a new process with these streams, folder and environment; `words` are Python, -c or -m, what, and more."""
+    """Be a new process with these streams, folder and environment; `words` are Python, -c or -m, what, and more.
+
+    A -u before them changes nothing that is looked at: whoever starts a worker has its streams made anew.
+    """
     for number, file in enumerate(files):
         os.dup2(file, number)
     for file in {*files} - {0, 1, 2}:
         os.close(file)
     os.chdir(request["folder"])
+    before = _added()
     for name in os.environ.keys() - request["environment"].keys():
         del os.environ[name]
     os.environ.update(request["environment"])
-    sys.argv, sys.orig_argv = [words[1], *words[3:]], words
+    sys.path[1 : 1 + len(before)] = _added()
+    what, _, *more = [word for word in words[1:] if word != "-u"]
+    sys.argv, sys.orig_argv = [what, *more], words
     main = types.ModuleType("__main__")
     main.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = main
@@ -157,25 +193,38 @@ def settle(request: dict[str, Any], words: list[str], files: list[int]) -> None:
 
 
 class Spare:
-    """A child that has done nothing yet, and becomes the copy's reader when that is to be started."""
+    """A child that has done nothing yet, and becomes the copy's reader or a worker when one is to be started.
 
-    def __init__(self, output: int) -> None:
+    `without` are open files that it has no part in: whoever waits for the end of the pilot's output, or of another
+    spare's orders, does not wait for this process.
+    """
+
+    def __init__(self, role: str, without: list[int]) -> None:
+        self.role, self._parent = role, os.getpid()
         self._channel, its_end = socket.socketpair()
         self.pid = os.fork()
         if self.pid:
             its_end.close()
             atexit.register(self._end)
             return
-        self._channel.close()
-        os.close(output)  # whoever waits for the end of the pilot's output does not wait for this process
+        for descriptor in (*without, self._channel.detach()):
+            os.close(descriptor)
         try:
             request, files = receive(its_end, 3)
         except Ended:
             os._exit(0)
         its_end.close()
+        # whichever worker makes the copy starts a reader
+        spares = [Spare(READER, files)] if role == WORKER else []
         settle(request, request["command"], files)
-        exec(compile(sys.orig_argv[2], "<string>", "exec"), sys.modules["__main__"].__dict__)
+        start_by_forking(spares)
+        code = sys.orig_argv[sys.orig_argv.index("-c") + 1]
+        exec(compile(code, "<string>", "exec"), sys.modules["__main__"].__dict__)
         sys.exit(0)
+
+    @property
+    def descriptor(self) -> int:
+        return self._channel.fileno()
 
     def become(self, command: list[str], folder: str, environment: dict[str, str], files: list[int]) -> None:
         send(self._channel, {"command": command, "folder": folder, "environment": environment}, files)
@@ -183,21 +232,53 @@ class Spare:
         atexit.unregister(self._end)
 
     def _end(self) -> None:
-        self._channel.close()
-        os.waitpid(self.pid, 0)
+        if os.getpid() == self._parent:
+            self._channel.close()
+            os.waitpid(self.pid, 0)
 
 
-def start_by_forking(spare: Spare) -> None:
-    """Have `subprocess` take the spare process where the copy's reader is started, and start all else as ever."""
-    unused = [spare]
+def role_of(command: Any) -> str | None:
+    """Which spare can take the place of a process that is started with `command`."""
+    if not isinstance(command, list):
+        return None
+    if command[1:2] == ["-c"] and "pytest.main" in command[2]:
+        return READER
+    if command[1:3] == ["-u", "-c"] and "sys.stdin.readline()" in command[3]:  # as execnet starts one
+        return WORKER
+    return None
+
+
+def spares_for(request: dict[str, Any], output: int) -> list[Spare]:
+    """One for each worker that the pilot is told to have; without workers it starts the copy's reader itself."""
+    words = [*request["arguments"], *shlex.split(request["environment"].get("PYTEST_ADDOPTS", ""))]
+    workers = [
+        int(number) for word, number in itertools.pairwise(words) if word == "-n" and number.isdecimal()
+    ]
+    spares: list[Spare] = []
+    for role in [WORKER] * sum(workers) or [READER]:
+        spares.append(Spare(role, [output, *[spare.descriptor for spare in spares]]))
+    return spares
+
+
+def start_by_forking(spares: list[Spare]) -> None:
+    """Have `subprocess` take a spare process where one of its role is started, and start all else as ever."""
 
     class Popen(subprocess.Popen):  # type: ignore[type-arg]
         def _execute_child(self, args: Any, *rest: Any) -> None:
-            if not (unused and args[1:2] == ["-c"] and "pytest.main" in args[2]):
+            role = role_of(args)
+            spare = next((spare for spare in spares if spare.role == role), None)
+            if spare is None:
                 super()._execute_child(args, *rest)  # type: ignore[misc]
                 return
+            spares.remove(spare)
             _, _, _, _, folder, environment, _, _, _, stdin, _, _, stdout, *_ = rest
-            unused.pop().become(args, os.fspath(folder), environment, [stdin, stdout, stdout])
+            error = {READER: stdout, WORKER: 2}[spare.role]
+            spare.become(
+                args,
+                os.getcwd() if folder is None else os.fspath(folder),
+                dict(os.environ) if environment is None else environment,
+                [stdin, stdout, error],
+            )
             self.pid, self._child_created = spare.pid, True
             os.close(stdin)
             os.close(stdout)
@@ -212,14 +293,15 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     gc.disable()  # a collection would copy every page that a child shares with this process
+    os.fsync = lambda descriptor: None  # type: ignore[assignment]
     try:
         request, output = serve(channel)
     except Ended:
         return
-    spare = Spare(output)
+    spares = spares_for(request, output)
     settle(request, [sys.executable, "-m", "pytest", *request["arguments"]], [0, output, output])
     sys.path[0] = os.getcwd()
-    start_by_forking(spare)
+    start_by_forking(spares)
     runpy._run_module_as_main("pytest")  # type: ignore[attr-defined]
 
 

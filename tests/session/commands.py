@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -26,20 +25,12 @@ def with_cache(bench: Bench, *more: str) -> list[str]:
 
 
 def run(bench: Bench, *arguments: str, cwd: Path | None = None) -> Run:
-    """`python -m pytest ARGUMENTS` to its end, in the bench's folder or in `cwd`."""
+    """`python -m pytest ARGUMENTS` to its end, in the bench's folder or in `cwd`; forked where the bench says so."""
     bench.write()
     before = bench.trials()
-    end = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments],
-        cwd=cwd or bench.folder,
-        env=bench.environ(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=120,
-    )
+    status, printed = bench.pytest([sys.executable, "-m", "pytest", *arguments], folder=cwd)
     new = [trial.name for trial in bench.trials() if trial not in before]
-    return bench.look(end.returncode, end.stdout.decode("utf-8", "replace"), new[0] if new else None)
+    return bench.look(status, printed, new[0] if new else None)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

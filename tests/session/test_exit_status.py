@@ -12,7 +12,15 @@ from tests.session.processes import start
 from tests.session.processes import until
 
 
+@pytest.fixture(autouse=True)
+def forked(bench: Bench) -> None:
+    """These are about what a trial comes to; tests/session/test_command_line.py starts pilots as people do."""
+    bench.forked = True
+
+
 def healthy(bench: Bench) -> list[str]:
+    bench.always = ()  # all runs of the application, and a process that is started
+    bench.forked = False
     return ["--require-go"]
 
 
@@ -59,7 +67,6 @@ def test_the_exit_status_follows_the_decision(
     status: int,
     workers: tuple[str, ...],
 ) -> None:
-    bench.always = ()
     run = bench.run(*ask(bench), *workers, device="cuda")
     assert run.exit_status == status, run.output
     assert (run.verdict.decision if run.verdict else None) == decision

@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bench = Bench(tmp_path_factory.mktemp("made") / "renter")
     bench.environment[processes.MARK] = "made once"
     bench.pretend_cards("NVIDIA H200")
-    run = bench.run(device="cuda")
+    run = bench.run(device="cuda", forked=True)
     assert run.decided.decision == "go", run.output
     assert run.trial
     return run.trial
@@ -110,7 +110,7 @@ def without_a_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bench = Bench(tmp_path_factory.mktemp("open") / "renter")
     bench.pretend_cards("NVIDIA H200")
     del bench.parameters["copy_to"]
-    run = bench.run(device="cuda")
+    run = bench.run(device="cuda", forked=True)
     assert run.decided.first_error is not None
     assert run.decided.first_error.check == "end_of_trial.copied", run.output
     assert run.trial

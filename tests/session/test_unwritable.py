@@ -15,6 +15,12 @@ from tests.pilot.bench import Run
 from tests.session import commands
 
 
+@pytest.fixture(autouse=True)
+def forked(bench: Bench) -> None:
+    """These are about what a trial comes to; tests/session/test_command_line.py starts pilots as people do."""
+    bench.forked = True
+
+
 @contextmanager
 def mounted(folder: Path, *options: str) -> Iterator[Path]:
     """A file system of its own at `folder`; skips where this user may not mount."""

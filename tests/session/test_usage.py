@@ -14,6 +14,12 @@ from tests.session.commands import SUITE
 Spoil = Callable[[Bench], list[str]]
 
 
+@pytest.fixture(autouse=True)
+def forked(bench: Bench) -> None:
+    """These are about what a trial comes to; tests/session/test_command_line.py starts pilots as people do."""
+    bench.forked = True
+
+
 def an_unknown_option(bench: Bench) -> list[str]:
     return ["--devise", "cuda"]
 

@@ -105,7 +105,7 @@ def bucket(server: Server, tmp_path: Path) -> Iterator[Bucket]:
 
 def test_a_whole_pilot_is_copied_read_back_and_judged_again(bucket: Bucket, bench: Bench) -> None:
     bench.parameters["copy_to"] = bucket.target
-    run = bench.run("--once")
+    run = bench.run("--once", forked=True)
     assert (run.exit_status, run.decided.decision) == (0, "undecided"), run.output
     assert {run.status(f"end_of_trial.{one}") for one in ("copied", "sums_agree", "judged_alike")} == {
         "passed"

@@ -45,7 +45,7 @@ def test_without_pytest_the_same_is_written(
 
 def test_a_pilot_is_shown_as_it_ended(bench: Bench, trials: Command) -> None:
     bench.always = ("--once",)
-    run = bench.run(device="cpu")
+    run = bench.run(device="cpu", forked=True)
     assert run.trial
     status, out, err = trials("show", "latest", "--reports", bench.reports)
     assert (status, err) == (0, "")
