@@ -19,7 +19,7 @@ from plugins.catalogue.signatures import said
 from plugins.catalogue.signatures import system_error
 from plugins.catalogue.signatures import unless
 
-#: less free than this holds neither a model nor one of torch's own packages
+#: less free than this holds neither a model nor one of torch's own packages; who needs none of these needs less
 LITTLE_BYTES = 1 << 30
 #: a small model has thousands of files, and an environment more
 FEW_INODES = 1000
@@ -56,18 +56,29 @@ NETWORK = (
 
 
 def _is_full(place: Place) -> bool:
-    refused = place.errno in (errno.ENOSPC, errno.EDQUOT)
+    return place.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _has_little(place: Place) -> bool:
+    """Of the copy its own check tells: how much a trial needs is known."""
     little = place.free_bytes is not None and place.free_bytes < LITTLE_BYTES
     few = place.inodes_free is not None and place.inodes_free < FEW_INODES
-    return refused or little or few
+    return (little or few) and not _is_full(place) and place.role != "copy"
+
+
+def _room(one: Place) -> str:
+    room = "unknown" if one.free_bytes is None else f"{one.free_bytes / 2**30:.1f} GiB"
+    files = "" if one.inodes_free is None else f", room for {one.inodes_free} more files"
+    refused = f": errno {one.errno} {os.strerror(one.errno)}" if one.errno else ""
+    return f"{one.role} {one.path}{refused}, {room} free{files}"
 
 
 def full(seen: Seen) -> Iterator[str]:
-    for one in filter(_is_full, seen.host.places):
-        room = "unknown" if one.free_bytes is None else f"{one.free_bytes / 2**30:.1f} GiB"
-        files = "" if one.inodes_free is None else f", room for {one.inodes_free} more files"
-        refused = f": errno {one.errno} {os.strerror(one.errno)}" if one.errno else ""
-        yield f"{one.role} {one.path}{refused}, {room} free{files}"
+    yield from map(_room, filter(_is_full, seen.host.places))
+
+
+def little(seen: Seen) -> Iterator[str]:
+    yield from map(_room, filter(_has_little, seen.host.places))
 
 
 def literal_tilde(seen: Seen) -> Iterator[str]:
@@ -168,7 +179,7 @@ FAULTS = [
                 said(r"/dev/shm|posix_fallocate"),
             ),
         ),
-        cause="a place that will be written is on a full or small file system, as caches in the home folder of a small "
+        cause="a place that will be written is on a file system that is full, as caches in the home folder of a small "
         "system disk are",
         root=Answer(
             "fix", "HF_HOME, TMPDIR or the output, whichever it is: a folder on the disk that has room"
@@ -178,6 +189,21 @@ FAULTS = [
         ),
         confirm="df -h and df -i for that folder",
         source="https://github.com/hiyouga/LlamaFactory/issues/275",
+    ),
+    Fault(
+        id="STO-01-LITTLE",
+        step="host",
+        signature=facts(little),
+        cause="a place that will be written has little room: enough for a pilot, and not for a model's download",
+        root=Answer(
+            "fix", "HF_HOME, TMPDIR or the output, whichever it is: a folder on the disk that has room"
+        ),
+        container=Answer(
+            "fix", "HF_HOME, TMPDIR or the output, whichever it is: a folder on the disk that has room"
+        ),
+        confirm="df -h and df -i for that folder",
+        source="https://github.com/hiyouga/LlamaFactory/issues/275",
+        blocks=False,
     ),
     Fault(
         id="STO-02",

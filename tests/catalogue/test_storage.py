@@ -21,22 +21,29 @@ BASE = "h100-sxm"
 
 
 @pytest.mark.parametrize(
-    ("facts", "full"),
+    ("facts", "ids"),
     [
-        ({"free_bytes": GIB - 1}, True),
-        ({"free_bytes": GIB}, False),
-        ({"free_bytes": 200 * GIB, "total_bytes": 250 * GIB}, False),  # the system disk, with room
-        ({"errno": errno.ENOSPC}, True),
-        ({"errno": errno.EDQUOT}, True),
-        ({"inodes_free": 0}, True),
-        ({"inodes_free": 1000}, False),
-        ({"inodes_free": None}, False),  # btrfs and its like do not count them
-        ({"free_bytes": None, "inodes_free": None}, False),
+        ({"free_bytes": GIB - 1}, ["STO-01-LITTLE"]),
+        ({"free_bytes": GIB}, []),
+        ({"free_bytes": 200 * GIB, "total_bytes": 250 * GIB}, []),  # the system disk, with room
+        ({"errno": errno.ENOSPC, "free_bytes": 0}, ["STO-01"]),
+        ({"errno": errno.EDQUOT}, ["STO-01"]),
+        ({"inodes_free": 0}, ["STO-01-LITTLE"]),
+        ({"inodes_free": 1000}, []),
+        ({"inodes_free": None}, []),  # btrfs and its like do not count them
+        ({"free_bytes": None, "inodes_free": None}, []),
     ],
     ids=str,
 )
-def test_a_place_is_full_by_bytes_by_files_or_because_it_says_so(facts: dict[str, Any], full: bool) -> None:
-    assert named(machine(launch=places(BASE, "HF_HOME", **facts))) == (["STO-01"] if full else [])
+def test_a_place_is_full_because_it_says_so_and_has_little_by_bytes_or_files(
+    facts: dict[str, Any], ids: list[str]
+) -> None:
+    assert named(machine(launch=places(BASE, "HF_HOME", **facts))) == ids
+
+
+def test_how_much_the_copy_needs_is_known_and_told_by_its_own_check() -> None:
+    assert named(machine(launch=places(BASE, "copy", free_bytes=GIB - 1))) == []
+    assert named(machine(launch=places(BASE, "copy", errno=errno.ENOSPC))) == ["STO-01"]
 
 
 @pytest.mark.parametrize(

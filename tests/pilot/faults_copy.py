@@ -71,7 +71,7 @@ FAULTS = [
         ("No space left on device",), twin="a-place-on-another-file-system", look=_no_verdict_there),
     Fault("a-place-without-room-for-more-names", mounted("copies", "nr_inodes=8"), COPIED,
         ("No space left on device",), twin="a-place-on-another-file-system", look=_no_verdict_there),
-    Fault("a-read-only-place", mounted("copies", "ro"), COPIED, ("Read-only file system",),
+    Fault("a-read-only-place", mounted("copies", "ro"), "launch.host", ("errno 30", "STO-07: "), others=(COPIED,),
         twin="a-place-on-another-file-system", look=_no_verdict_there),
     Fault("a-place-that-is-missing", _to("storage/copies"), COPIED, ("storage does not exist",)),
     Fault("a-place-that-is-a-file", _a_file, COPIED, ("copies is not a folder",)),

@@ -20,7 +20,7 @@ from tests.session.commands import SUITE
 from tests.session.processes import start
 
 OPTIONS = [
-    "--device", "--pilot", "--order", "--reports", "--copy-to", "--trial", "--continue", "--once", "--verdict",
+    "--device", "--pilot", "--order", "--reports", "--copy-to", "--trial", "--continue", "--once", "--burn-in", "--verdict",
     "--provider-bundle", "--require-go",
 ]  # fmt: skip
 SECRET = "hunter2hunter2"

@@ -11,6 +11,7 @@ from tests.session.commands import SUITE
 SERIAL_AND_WORKERS = [pytest.param((), id="serial"), pytest.param(("-n", "2"), id="workers")]
 
 LAUNCH = str(SUITE / "test_launch.py")
+DELIVERY = str(SUITE / "test_delivery.py")
 IMPORT = "test_torch_imports_in_that_interpreter"
 
 
@@ -56,7 +57,7 @@ def test_all_but_one_part_is_undecided_though_everything_passed(
 
 def test_a_single_file_with_a_failure_in_it_says_what_failed(bench: Bench) -> None:
     bench.order["card"] = "NVIDIA B200"
-    run = commands.run(bench, LAUNCH, *commands.options(bench))
+    run = commands.run(bench, DELIVERY, *commands.options(bench))
     assert (run.decided.decision, run.exit_status) == ("reconfigure", 11), run.output
     assert run.status("launch.card_model") == "failed"
     assert "open: only" in " ".join(run.decided.conditions)

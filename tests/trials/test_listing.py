@@ -290,12 +290,14 @@ def test_the_listing_needs_none_of_the_models() -> None:
     assert end.stdout.strip() == ""
 
 
-@pytest.mark.parametrize(("reader", "lines", "status"), [("head -1", 1, 2), ("cat", 40, 0)])
-def test_a_reader_that_goes_away_early_is_no_error_and_nothing_that_holds(
-    reader: str, lines: int, status: int, tmp_path: Path
-) -> None:
+def test_a_reader_that_goes_away_early_is_no_error_and_nothing_that_holds(tmp_path: Path) -> None:
     for number in range(40):
         (tmp_path / f"20261201T103000Z-{number:04x}").mkdir()
-    command = f"set -o pipefail; {sys.executable} -u -m plugins.trials --reports {tmp_path} | {reader}"
-    end = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert (len(end.stdout.splitlines()), end.stderr, end.returncode) == (lines, "", status)
+    command = [sys.executable, "-m", "plugins.trials", "--reports", str(tmp_path)]
+    reading, writing = os.pipe()
+    os.close(reading)  # gone before the first line, as `| head` is before the last
+    end = subprocess.run(command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, timeout=60)
+    os.close(writing)
+    assert (end.stderr, end.returncode) == (b"", 2)
+    end = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60)
+    assert (len(end.stdout.splitlines()), end.stderr, end.returncode) == (40, b"", 0)
