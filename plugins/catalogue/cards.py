@@ -178,7 +178,7 @@ def difference(ordered: str, name: str, memory_bytes: int | None) -> Difference 
     piece = _piece(ordered, name)
     if piece or _is_piece(ordered):
         return piece
-    wanted, there = _ordered(ordered), _named(name)
+    wanted, there = _ordered(ordered), named(name)
     if not wanted:
         return _by_words(ordered, name, memory_bytes)
     if not there:
@@ -238,7 +238,7 @@ def _is_piece(ordered: str) -> bool:
 def _ordered(text: str) -> list[Model]:
     """The models that the words of an order leave open; [] where they name none that is known."""
     words = _words(text)
-    if exact := [model for model in _named(text) if words - _MAKERS != set(model.words.split())]:
+    if exact := [model for model in named(text) if words - _MAKERS != set(model.words.split())]:
         return exact
     keys = {model.words: set(model.words.split()) - {"rtx"} for model in MODELS}
     fitting = {key: len(parts) for key, parts in keys.items() if parts <= words}
@@ -260,7 +260,7 @@ def _has_size(model: Model, gigabytes: int) -> bool:
     )
 
 
-def _named(name: str) -> list[Model]:
+def named(name: str) -> list[Model]:
     """The models that print this name."""
     words = _words(name) - _MAKERS - {"vf", "hf", "oam"}
     return [model for model in MODELS if any(words == _words(one) - _MAKERS for one in model.names)]

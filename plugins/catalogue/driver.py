@@ -76,6 +76,18 @@ def _two_versions(seen: Seen) -> str | None:
     return f"kernel module {driver.module_version}, libraries {driver.library_version}"
 
 
+def _computes(seen: Seen) -> bool:
+    """torch has found a card: whatever is not set up, the card can be used."""
+    return bool(seen.launch.devices) or any(
+        one.name in ("device", "compute") and one.status == "ok" for one in seen.launch.steps
+    )
+
+
+def _waits_for_its_fabric(state: CardState) -> bool:
+    """A card behind switches that nobody has registered with them; a card without switches says N/A."""
+    return (state.fabric_state or "").strip().casefold() in ("in progress", "not started")
+
+
 def _no_uvm(seen: Seen) -> str | None:
     """/dev/nvidia-uvm, or the module behind it; also where nobody looked at either."""
     driver = seen.driver
@@ -201,7 +213,18 @@ FAULTS = [
     Fault(
         id="DRV-02",
         step="driver",
-        signature=on_a_card(any_of(cuda_error(802), said(r"system not yet initialized"))),
+        signature=on_a_card(
+            any_of(
+                cuda_error(802),
+                said(
+                    r"system not yet initialized|fabric ?manager\b.{0,80}version.{0,40}do(?:n.?|es not|esn.?)t? match"
+                ),
+                unless(
+                    card("Fabric: State {0.fabric_state}", _waits_for_its_fabric, "fabric_state"),
+                    lambda seen: ["it computes"] if _computes(seen) else [],
+                ),
+            )
+        ),
         cause="the switches that join the cards (NVSwitch) are not set up: fabric manager is missing, of another "
         "version than the driver, or still starting",
         root=Answer("fix", "the fabric manager: install and start the one of the driver's own version"),
@@ -292,7 +315,13 @@ FAULTS = [
         step="driver",
         signature=on_a_card(
             unless(
-                any_of(facts(_another_module), said(r"couldn'?t communicate with the nvidia driver")),
+                any_of(
+                    facts(_another_module),
+                    said(
+                        r"couldn'?t communicate with the nvidia driver|nvml error: driver not loaded"
+                        r"|initialization error: load library failed: libnvidia-ml"
+                    ),
+                ),
                 no_card,
                 _mismatch,
             )
@@ -311,7 +340,10 @@ FAULTS = [
         signature=on_a_card(
             any_of(
                 fact(_no_libcuda),
-                said(r"couldn'?t find libnvidia-ml|libcuda\.so\S* (?:cannot|can ?not be|not) found"),
+                said(
+                    r"couldn'?t find libnvidia-ml|could(?: not|n'?t) load (?:the )?nvml library"
+                    r"|libcuda\.so\S* (?:cannot|can ?not be|not) found"
+                ),
             )
         ),
         cause="the card is here and the driver's library is not found: it was not passed in, or ldconfig did not run",

@@ -122,7 +122,7 @@ FAULTS = [
                 r"libbitsandbytes_cuda\w*\.so.{0,80}(?:not found|cannot open|no such file|does not exist)"
                 r"|configured (?:cuda|\w+) binary not found.{0,120}libbitsandbytes"
                 r"|libbitsandbytes_cpu\.so|bitsandbytes was compiled without gpu support"
-                r"|compiled without gpu support.{0,80}8-bit"
+                r"|compiled without gpu support.{0,80}8-bit|cuda setup failed despite (?:gpu|cuda) being available"
             ),
             fact(_is_amd),
         ),

@@ -43,6 +43,12 @@ UNLIKE = 0.9
 SAMPLES = 3
 #: percent: a card that one source found at work
 AT_WORK = 50
+#: from that many seconds on nvidia-smi is slow
+SLOW_S = 10.0
+_SILENT = re.compile(
+    r"HeartbeatTimedOut|\bGSP Timeout\b|timeout.{0,40}rpc.{0,40}\bgsp|\bMES (?:failed to respon|might be in unrecov)",
+    re.IGNORECASE,
+)
 BY_HARDWARE = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 BY_HEAT = (*BY_HARDWARE, "sw_thermal_slowdown")
 
@@ -152,6 +158,23 @@ def no_answer(seen: Seen) -> list[str]:
     return [*programs, *libraries] if programs and libraries else []
 
 
+def slow_answer(seen: Seen) -> list[str]:
+    """nvidia-smi is slow or never ends, and the libraries that programs use answer."""
+    answering = [one for one in (seen.driver.cuda, seen.driver.nvml) if one and one.error is None]
+    return [
+        f"{' '.join(one.command)}: {one.error or 'no end'}"
+        if one.hung
+        else f"{' '.join(one.command)}: {one.seconds:.0f} s"
+        for one in seen.driver.asked
+        if answering and one.command[0] == "nvidia-smi" and (one.hung or one.seconds >= SLOW_S)
+    ]
+
+
+def firmware_silent(seen: Seen) -> list[str]:
+    """The kernel's log says so without a number: GSP is NVIDIA's, MES AMD's."""
+    return kernel(lambda event: event.kind == "other" and _SILENT.search(event.text))(seen)
+
+
 def exit_of_nvidia_smi(number: int) -> Signature:
     """Its exit status is NVML's number of what went wrong."""
     return lambda seen: [
@@ -211,14 +234,32 @@ FAULTS = [
         id="HWH-05",
         step="driver",
         signature=unless(
-            any_of(xid(119, 120), said(r"timeout.{0,40}waiting for rpc.{0,40}gsp"), facts(no_answer)), _GONE
+            any_of(
+                xid(119, 120),
+                said(r"timeout.{0,40}waiting for rpc.{0,40}gsp"),
+                facts(no_answer),
+                facts(firmware_silent),
+            ),
+            _GONE,
         ),
-        cause="the card's own firmware (GSP) does not answer its driver any more, a defect of some driver releases: "
-        "nvidia-smi hangs, and so does what uses the card",
-        root=Answer("fix", "the driver: another release, after a restart"),
+        cause="the card's own firmware (GSP; AMD's MES) does not answer its driver any more, a defect of some releases: "
+        "what asks or uses the card hangs",
+        root=Answer("fix", "the driver and its firmware: another release, after a restart"),
         container=Answer("reconfigure", "the host: its driver's release"),
         confirm="nvidia-smi takes more than 10 s again and again, and the kernel's log says Xid 119",
         source="https://github.com/NVIDIA/open-gpu-kernel-modules/issues/446",
+    ),
+    Fault(
+        id="HWH-05-SLOW",
+        step="driver",
+        signature=unless(facts(slow_answer), facts(no_answer), facts(firmware_silent), xid(119, 120), _GONE),
+        cause="nvidia-smi takes 10 s and more or does not end, while the driver's libraries answer: the driver is loaded "
+        "anew for each call, or a card is slow to answer",
+        root=Answer("fix", "persistence: nvidia-smi -pm 1, or the service nvidia-persistenced"),
+        container=Answer("reconfigure", "the provider: persistence on the host; another host if it stays slow"),
+        confirm="nvidia-smi once more, five times: with persistence each takes less than 2 s",
+        source="https://docs.nvidia.com/deploy/driver-persistence/persistence-daemon.html",
+        blocks=False,  # what computes does not ask nvidia-smi
     ),
     Fault(
         id="HWH-02-FAILED",

@@ -24,6 +24,8 @@ LARGEST_FLOAT16 = 65504.0
 TF32_ERROR = 4 * 2.0**-10
 #: from this compute capability on there is TF32, and bfloat16 in hardware
 AMPERE = (8, 0)
+#: and from this one on float8 in hardware
+ADA = (8, 9)
 #: operations whose products cuDNN computes; the others' are cuBLAS's
 BY_CUDNN = ("convolution",)
 
@@ -80,6 +82,13 @@ def too_old(seen: Seen) -> Iterator[str]:
     for one in seen.launch.computations:
         has = capability(seen, one.device)
         if one.dtype == "bfloat16" and one.raised and has and has < AMPERE:
+            yield f"{one.device}: {one.operation} in {one.dtype}: {one.raised}"
+
+
+def too_old_for_float8(seen: Seen) -> Iterator[str]:
+    for one in seen.launch.computations:
+        has = capability(seen, one.device)
+        if one.dtype.startswith("float8") and one.raised and has and has < ADA:
             yield f"{one.device}: {one.operation} in {one.dtype}: {one.raised}"
 
 
@@ -183,6 +192,23 @@ FAULTS = [
         ),
         confirm="torch.cuda.get_device_capability() is below (8, 0)",
         source="https://github.com/vllm-project/vllm/issues/946",
+    ),
+    Fault(
+        id="NUM-04-FLOAT8",
+        step="compute",
+        signature=any_of(
+            facts(too_old_for_float8),
+            told(
+                r"type fp8\w* not supported in this architecture|fp8\w* data type is not supported on cuda arch < ?8\.?9"
+                r"|torch\._scaled_mm is only supported on.{0,60}(?:8\.9|>= ?9)"
+                r"|(?:fp8|float8)\w*.{0,60}compute capability (?:of at least |>=? ?)?(?:8\.9|89|9\.0|90)"
+            ),
+        ),
+        cause="the card's architecture has no float8: that begins with compute capability 8.9 (Ada, Hopper)",
+        root=Answer("reconfigure", "the card: one from Ada or Hopper on; or weights in bfloat16 or float16"),
+        container=Answer("reconfigure", "the card: one from Ada or Hopper on; or weights in bfloat16 or float16"),
+        confirm="torch.cuda.get_device_capability() is below (8, 9)",
+        source="https://github.com/woct0rdho/triton-windows/issues/30",
     ),
     Fault(
         id="NUM-01",

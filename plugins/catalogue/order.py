@@ -127,9 +127,19 @@ def _is_vgpu(state: CardState) -> bool:
 
 
 def _unlicensed(state: CardState) -> bool:
-    return _is_vgpu(state) and bool(
-        re.search(r"unlicensed|expired|error", state.licence or "", re.IGNORECASE)
-    )
+    """Only a vGPU has a licence to lose; a card that says that it is none, or what it is, is none."""
+    lost = re.search(r"unlicensed|expired|error", state.licence or "", re.IGNORECASE)
+    return bool(lost) and (_is_vgpu(state) or (state.virtual is None and state.name is None))
+
+
+def _holds_no_slice(seen: Seen) -> list[str]:
+    """Cards that were prepared for division and then not divided: as they are, no process can use them."""
+    states = [state for state in seen.states if state.mig and state.mig_devices == []]
+    if len(seen.launch.devices) >= max(len(seen.inventory.cards), 1):
+        return []
+    found = (state.lines.get("mig_devices") or state.lines.get("mig") for state in states)
+    which = (state.source if state.index is None else f"{state.source}, card {state.index}" for state in states)
+    return [f"{one}: {line or 'MIG is enabled'}, and no MIG device" for one, line in zip(which, found, strict=True)]
 
 
 def _divided(state: CardState) -> bool:
@@ -182,6 +192,16 @@ FAULTS = [
         ),
         confirm="nvidia-smi -L lists nothing, and the order's page says how many cards this instance has now",
         source="https://github.com/runpod/runpod-python/issues/168",
+    ),
+    Fault(
+        id="ORD-04-EMPTY",
+        step="driver",
+        signature=on_a_card(facts(_holds_no_slice)),
+        cause="the card is set to be divided (MIG) and has no slice: nvidia-smi shows it, and nothing can compute on it",
+        root=Answer("fix", "MIG: off (nvidia-smi -mig 0, then a reset), or slices made (nvidia-smi mig -cgi 0 -C)"),
+        container=Answer("reconfigure", "the delivery: a whole card, or a slice of it that exists"),
+        confirm="nvidia-smi shows MIG as Enabled and No MIG devices found",
+        source="https://github.com/pytorch/pytorch/issues/130181",
     ),
     Fault(
         id="ORD-05",

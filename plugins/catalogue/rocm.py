@@ -96,10 +96,20 @@ def _shown_all_the_same(seen: Seen) -> str | None:
     )
 
 
+def _from_rocminfo(seen: Seen) -> bool:
+    return any(state.source == "rocminfo" for state in seen.states)
+
+
 def _of_amd(signature: Signature) -> Signature:
     """`signature`, where torch is built for ROCm."""
     return all_of(fact(_is_rocm), signature)
 
+
+#: rocminfo's first line where the kernel has no amdgpu; where it lists cards all the same, it could not tell
+_not_loaded = unless(
+    said(r"ROCk module is NOT loaded"),
+    fact(lambda seen: "cards" if seen.launch.devices or _from_rocminfo(seen) else None),
+)
 
 FAULTS = [
     Fault(
@@ -131,15 +141,29 @@ FAULTS = [
         id="ROC-01",
         step="driver",
         signature=on_a_card(
-            any_of(
-                all_of(fact(_wants_kfd), errno_of("/dev/kfd", 2)),
-                said(r"unable to open /dev/kfd.{0,40}no such file"),
+            unless(
+                any_of(
+                    all_of(fact(_wants_kfd), errno_of("/dev/kfd", 2)),
+                    said(r"unable to open /dev/kfd.{0,40}no such file"),
+                ),
+                _not_loaded,
             )
         ),
         cause="AMD's compute device /dev/kfd is not here: the container started without it, or amdgpu is not loaded",
         root=Answer("fix", "the kernel module amdgpu: installed for this kernel and loaded"),
         container=Answer("fix", "the container's start: --device /dev/kfd --device /dev/dri"),
         confirm="ls /dev/kfd /dev/dri finds nothing in the container, and both on the host",
+        source="https://github.com/ROCm/legacy-rocm-build/issues/1798",
+    ),
+    Fault(
+        id="ROC-01-MODULE",
+        step="driver",
+        signature=on_a_card(_not_loaded),
+        cause="the kernel has no amdgpu loaded, the driver of AMD's cards: it is not installed for this kernel, or it "
+        "failed to start",
+        root=Answer("fix", "the kernel module amdgpu: installed for this kernel and loaded"),
+        container=Answer("reconfigure", "the host: its kernel has no amdgpu loaded"),
+        confirm="lsmod | grep amdgpu finds nothing, and rocminfo says ROCk module is NOT loaded",
         source="https://github.com/ROCm/legacy-rocm-build/issues/1798",
     ),
     Fault(

@@ -5,11 +5,13 @@ What the application's own collectives do cannot be seen before it runs; the cop
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from collections.abc import Iterator
 
 from fixtures.evidence.ladder import CardState
 from fixtures.evidence.ladder import Transfer
+from plugins.catalogue.cards import named
 from plugins.catalogue.extensions import told
 from plugins.catalogue.fault import Answer
 from plugins.catalogue.fault import Fault
@@ -44,7 +46,8 @@ def number_of_cards(seen: Seen) -> int:
     """As many as any source shows; none where nothing is known."""
     shown: dict[str, int] = {}
     for state in seen.inventory.states + seen.launch.states:
-        shown[state.source] = shown.get(state.source, 0) + 1
+        # of several that were shown maybe one was pasted, with its number
+        shown[state.source] = max(shown.get(state.source, 0) + 1, (state.index or 0) + 1)
     return max(len(seen.launch.devices), len(seen.inventory.cards), *shown.values(), 0)
 
 
@@ -104,11 +107,16 @@ def slow_copies(seen: Seen) -> list[str]:
 
 
 def lost_links(seen: Seen) -> list[str]:
-    """A card with fewer NVLinks than its sister, or with some down where switches join them all.
+    """A card with fewer NVLinks than its sister, or with some down where board or switches join them all.
 
-    All down on every card is a machine without NVLink, and some down on cards without switches may be its bridges.
+    All down on every card is a machine without NVLink, and some down on cards in slots may be its bridges.
     """
-    found: list[str] = []
+    found = [
+        f"{one.source}, card {one.index}: {one.nvlinks_active} links active, {one.nvlinks_inactive} inactive, on a board "
+        "that joins them all"
+        for one in seen.states
+        if one.nvlinks_active and one.nvlinks_inactive and is_on_a_board(one.name or "")
+    ]
     for sisters in _sisters(seen.states):
         known = [one for one in sisters if one.nvlinks_active is not None]
         most = max((one.nvlinks_active or 0 for one in known), default=0)
@@ -121,6 +129,12 @@ def lost_links(seen: Seen) -> list[str]:
                     f"the most on a card are {most}"
                 )
     return found
+
+
+def is_on_a_board(name: str) -> bool:
+    """Whether its name is only of cards that are soldered to a board of several: SXM, of which every link is used."""
+    models = named(name)
+    return bool(re.search(r"\bSXM", name)) or (bool(models) and all(model.form == "SXM" for model in models))
 
 
 def _sisters(states: Iterable[CardState]) -> Iterator[list[CardState]]:

@@ -20,8 +20,8 @@ from plugins.catalogue.signatures import on_a_card
 from plugins.catalogue.signatures import said
 from plugins.catalogue.signatures import unless
 
-#: variables that put libraries before those that torch brings along
-SHADOWING = ("LD_LIBRARY_PATH", "LD_PRELOAD")
+#: the variable that puts folders before those from which torch loads what it brings along
+SHADOWING = "LD_LIBRARY_PATH"
 #: torch's first release that was built for NumPy 2
 FOR_NUMPY_2 = (2, 3)
 
@@ -66,10 +66,10 @@ def _compiled_for(seen: Seen) -> str | None:
 
 
 def _clean_import(seen: Seen) -> str | None:
-    """torch could be imported once one of the variables that shadow libraries was not set."""
+    """torch could be imported without that variable alone: without several it may have been another one of them."""
     for retried in seen.launch.retried:
-        if retried.step == "import" and retried.error is None and set(retried.without) & set(SHADOWING):
-            return f"without {', '.join(retried.without)} torch can be imported"
+        if retried.step == "import" and retried.error is None and retried.without == [SHADOWING]:
+            return f"without {SHADOWING} torch can be imported"
     return None
 
 
@@ -114,6 +114,9 @@ def _told(pattern: str) -> Signature:
     return any_of(said(pattern), extension(pattern))
 
 
+_TOO_OLD_A_SYSTEM = r"version [`'\"‘]?(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+['\"’]? not found"
+#: the same of what stands in torch's own folder, or of the interpreter's import of it
+_OF_TORCH = said(rf"{_TOO_OLD_A_SYSTEM}.{{0,20}}required by \S*(?:/torch/lib/|/torch/_C|libtorch|libc10)")
 _SYMBOL = r"undefined symbol: ?_*(?:nvJitLink|cublas|cusparse|cudnn|nccl|cusolver|cufft)\w*"
 #: printed before an abort, or raised
 _CUDNN = (
@@ -131,6 +134,17 @@ FAULTS = [
         container=Answer("fix", "LD_LIBRARY_PATH: not set, or without the folders of another CUDA"),
         confirm="env -u LD_LIBRARY_PATH before the same command, and torch can be imported",
         source="https://github.com/pytorch/pytorch/issues/134929",
+    ),
+    Fault(
+        id="TOR-07-TORCH",
+        step="import",
+        signature=any_of(_OF_TORCH, said(_TOO_OLD_A_SYSTEM, "import")),
+        cause="torch itself was compiled on a newer system than this one: the C or C++ library that is loaded lacks what "
+        "it needs",
+        root=Answer("fix", "the C++ library: conda's own first (conda install libstdcxx-ng), or a newer base image"),
+        container=Answer("fix", "the base image: a newer one (Ubuntu 22.04 or later), or conda's own C++ library first"),
+        confirm="ldd --version, and the newest GLIBCXX of the libstdc++.so.6 that is named, are below what is wanted",
+        source="https://github.com/pytorch/pytorch/issues/87279",
     ),
     Fault(
         id="TOR-01",
@@ -191,8 +205,11 @@ FAULTS = [
                     facts(_not_compiled_for(older=False)),
                     said(r"no kernel image is available", "device", "compute", "application"),
                     said(r"capability sm_\d+ is not compatible with the current PyTorch"),
-                    said(r"hipErrorNoBinaryForGpu", "device", "compute", "application"),
-                    cuda_error(209),
+                    said(
+                        r"hipErrorNoBinaryForGpu|hip error: invalid device function|hipErrorInvalidDeviceFunction",
+                        *("device", "compute", "application"),
+                    ),
+                    cuda_error(98, 209),
                 ),
                 facts(_not_compiled_for(older=True)),
                 fact(_compiled_for),
@@ -240,7 +257,7 @@ FAULTS = [
     Fault(
         id="TOR-07",
         step="extensions",
-        signature=_told(r"version [`'\"]?(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+['\"]? not found"),
+        signature=unless(_told(_TOO_OLD_A_SYSTEM), _OF_TORCH, said(_TOO_OLD_A_SYSTEM, "import")),
         cause="a library was compiled on a newer system than this one: the C or C++ library here lacks what it needs",
         root=Answer("fix", "the system: a newer base image, or the library built here from its sources"),
         container=Answer(

@@ -20,8 +20,8 @@ from tests.session.commands import SUITE
 from tests.session.processes import start
 
 OPTIONS = [
-    "--device", "--pilot", "--order", "--reports", "--copy-to", "--trial", "--continue", "--once", "--burn-in", "--verdict",
-    "--provider-bundle", "--require-go",
+    "--device", "--pilot", "--order", "--reports", "--copy-to", "--trial", "--continue", "--once", "--burn-in",
+    "--verdict", "--provider-bundle", "--require-go",
 ]  # fmt: skip
 SECRET = "hunter2hunter2"
 #: written into the project's own environment, and never to be found in what a trial leaves
