@@ -187,7 +187,7 @@ _mismatch = any_of(
 )
 #: a node that is there and that the container's rules forbid: EPERM, where a file's own rights would give EACCES
 _taken_away = any_of(
-    said(r"failed to initialize nvml: unknown error"),
+    said(r"failed to initialize nvml:? unknown error"),
     fact(lambda seen: _nvml(seen, NVML_UNKNOWN)),
     errno_of(r"/dev/nvidia(?:ctl|\d+|-uvm)", 1),
 )
@@ -374,7 +374,10 @@ FAULTS = [
         signature=on_a_card(
             any_of(
                 cuda_error(35),
-                said(r"driver on your system is too old|driver version is insufficient for cuda runtime"),
+                said(
+                    r"driver on your system is too old|driver version is insufficient for cuda runtime"
+                    r"|nvidia driver too old"
+                ),
                 fact(_older_than_torch),
             )
         ),

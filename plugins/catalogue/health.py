@@ -242,8 +242,8 @@ FAULTS = [
             ),
             _GONE,
         ),
-        cause="the card's own firmware (GSP; AMD's MES) does not answer its driver any more, a defect of some releases: "
-        "what asks or uses the card hangs",
+        cause="the card's own firmware (GSP; AMD's MES) does not answer its driver any more, a defect of some "
+        "releases: what asks or uses the card hangs",
         root=Answer("fix", "the driver and its firmware: another release, after a restart"),
         container=Answer("reconfigure", "the host: its driver's release"),
         confirm="nvidia-smi takes more than 10 s again and again, and the kernel's log says Xid 119",
@@ -253,12 +253,14 @@ FAULTS = [
         id="HWH-05-SLOW",
         step="driver",
         signature=unless(facts(slow_answer), facts(no_answer), facts(firmware_silent), xid(119, 120), _GONE),
-        cause="nvidia-smi takes 10 s and more or does not end, while the driver's libraries answer: the driver is loaded "
-        "anew for each call, or a card is slow to answer",
+        cause="nvidia-smi takes 10 s and more or does not end, while the driver's libraries answer: the driver is "
+        "loaded anew each time, or a card is slow",
         root=Answer("fix", "persistence: nvidia-smi -pm 1, or the service nvidia-persistenced"),
-        container=Answer("reconfigure", "the provider: persistence on the host; another host if it stays slow"),
+        container=Answer(
+            "reconfigure", "the provider: persistence on the host; another host if it stays slow"
+        ),
         confirm="nvidia-smi once more, five times: with persistence each takes less than 2 s",
-        source="https://docs.nvidia.com/deploy/driver-persistence/persistence-daemon.html",
+        source="https://github.com/Azure/aks-gpu/pull/105",
         blocks=False,  # what computes does not ask nvidia-smi
     ),
     Fault(

@@ -194,19 +194,22 @@ FAULTS = [
         source="https://github.com/vllm-project/vllm/issues/946",
     ),
     Fault(
-        id="NUM-04-FLOAT8",
+        id="NUM-04-FLOAT",
         step="compute",
         signature=any_of(
             facts(too_old_for_float8),
             told(
-                r"type fp8\w* not supported in this architecture|fp8\w* data type is not supported on cuda arch < ?8\.?9"
+                r"type fp8\w* not supported in this architecture|fp8\w* data type is not supported on cuda arch"
                 r"|torch\._scaled_mm is only supported on.{0,60}(?:8\.9|>= ?9)"
-                r"|(?:fp8|float8)\w*.{0,60}compute capability (?:of at least |>=? ?)?(?:8\.9|89|9\.0|90)"
+                r"|(?:fp8|float8)\w*.{0,40}\b(?:needs|requires?|at least|only)\b.{0,60}(?:\b8\.9|\bsm_?89\b)"
+                r"|quantization method \w*fp8\w* is not supported for the current gpu"
             ),
         ),
         cause="the card's architecture has no float8: that begins with compute capability 8.9 (Ada, Hopper)",
         root=Answer("reconfigure", "the card: one from Ada or Hopper on; or weights in bfloat16 or float16"),
-        container=Answer("reconfigure", "the card: one from Ada or Hopper on; or weights in bfloat16 or float16"),
+        container=Answer(
+            "reconfigure", "the card: one from Ada or Hopper on; or weights in bfloat16 or float16"
+        ),
         confirm="torch.cuda.get_device_capability() is below (8, 9)",
         source="https://github.com/woct0rdho/triton-windows/issues/30",
     ),

@@ -135,11 +135,17 @@ def _unlicensed(state: CardState) -> bool:
 def _holds_no_slice(seen: Seen) -> list[str]:
     """Cards that were prepared for division and then not divided: as they are, no process can use them."""
     states = [state for state in seen.states if state.mig and state.mig_devices == []]
-    if len(seen.launch.devices) >= max(len(seen.inventory.cards), 1):
+    counted = seen.driver.cuda and seen.driver.cuda.count
+    if counted or len(seen.launch.devices) >= max(len(seen.inventory.cards), 1):
         return []
     found = (state.lines.get("mig_devices") or state.lines.get("mig") for state in states)
-    which = (state.source if state.index is None else f"{state.source}, card {state.index}" for state in states)
-    return [f"{one}: {line or 'MIG is enabled'}, and no MIG device" for one, line in zip(which, found, strict=True)]
+    which = (
+        state.source if state.index is None else f"{state.source}, card {state.index}" for state in states
+    )
+    return [
+        f"{one}: {line or 'MIG is enabled'}, and no MIG device"
+        for one, line in zip(which, found, strict=True)
+    ]
 
 
 def _divided(state: CardState) -> bool:
@@ -197,11 +203,13 @@ FAULTS = [
         id="ORD-04-EMPTY",
         step="driver",
         signature=on_a_card(facts(_holds_no_slice)),
-        cause="the card is set to be divided (MIG) and has no slice: nvidia-smi shows it, and nothing can compute on it",
-        root=Answer("fix", "MIG: off (nvidia-smi -mig 0, then a reset), or slices made (nvidia-smi mig -cgi 0 -C)"),
+        cause="the card is set to be divided (MIG) and has no slice: nvidia-smi shows it, and nothing can compute",
+        root=Answer(
+            "fix", "MIG: off (nvidia-smi -mig 0, then a reset), or slices made (nvidia-smi mig -cgi 0 -C)"
+        ),
         container=Answer("reconfigure", "the delivery: a whole card, or a slice of it that exists"),
         confirm="nvidia-smi shows MIG as Enabled and No MIG devices found",
-        source="https://github.com/pytorch/pytorch/issues/130181",
+        source="https://github.com/wilicc/gpu-burn/issues/36",
     ),
     Fault(
         id="ORD-05",

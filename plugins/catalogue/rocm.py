@@ -16,6 +16,7 @@ from plugins.catalogue.signatures import extension
 from plugins.catalogue.signatures import fact
 from plugins.catalogue.signatures import on_a_card
 from plugins.catalogue.signatures import said
+from plugins.catalogue.signatures import unless
 
 #: cards of data centres, for which no other name may be claimed
 INSTINCT = re.compile(r"\bMI\d{2,3}[AX]?\b|\bgfx(?:90[68a]|94\d|950)\b", re.IGNORECASE)

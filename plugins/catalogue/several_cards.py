@@ -112,8 +112,8 @@ def lost_links(seen: Seen) -> list[str]:
     All down on every card is a machine without NVLink, and some down on cards in slots may be its bridges.
     """
     found = [
-        f"{one.source}, card {one.index}: {one.nvlinks_active} links active, {one.nvlinks_inactive} inactive, on a board "
-        "that joins them all"
+        f"{one.source}, card {one.index}: {one.nvlinks_active} links active, {one.nvlinks_inactive} inactive, on a "
+        "board that uses them all"
         for one in seen.states
         if one.nvlinks_active and one.nvlinks_inactive and is_on_a_board(one.name or "")
     ]

@@ -139,10 +139,14 @@ FAULTS = [
         id="TOR-07-TORCH",
         step="import",
         signature=any_of(_OF_TORCH, said(_TOO_OLD_A_SYSTEM, "import")),
-        cause="torch itself was compiled on a newer system than this one: the C or C++ library that is loaded lacks what "
-        "it needs",
-        root=Answer("fix", "the C++ library: conda's own first (conda install libstdcxx-ng), or a newer base image"),
-        container=Answer("fix", "the base image: a newer one (Ubuntu 22.04 or later), or conda's own C++ library first"),
+        cause="torch itself was compiled on a newer system than this one: the C or C++ library that is loaded "
+        "lacks what it needs",
+        root=Answer(
+            "fix", "the C++ library: conda's own first (conda install libstdcxx-ng), or a newer base image"
+        ),
+        container=Answer(
+            "fix", "the base image: a newer one (Ubuntu 22.04 or later), or conda's own C++ library first"
+        ),
         confirm="ldd --version, and the newest GLIBCXX of the libstdc++.so.6 that is named, are below what is wanted",
         source="https://github.com/pytorch/pytorch/issues/87279",
     ),

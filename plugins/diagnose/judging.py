@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,8 +18,13 @@ from plugins.diagnose.evidence import Place
 UNKNOWN = Answer("fix", "what the first error says: no entry of the catalogue matches, so nothing is guessed")
 #: figures that a card fails to give for a moment, alone
 _PASSING = {"power_w", "power_limit_w", "temperature_c", "utilisation"}
-#: kernel events that are errors by themselves
+#: kernel events that are errors by themselves, and what makes one of the others such
 _EVENTS = ("xid", "fell_off", "xgmi", "ras", "oom_kill")
+_ERROR = re.compile(
+    r"gpu reset begin|rm_?init_?adapter failed|probe routine failed|gpu is lost|requires reset|api mismatch"
+    r"|no nvidia gpu found|version magic|timed ?out|timeout|\bmes (?:failed|might)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,7 @@ class Error:
 
 @dataclass(frozen=True)
 class Judged:
-    """`faults` in ladder order, `leading` the first that blocks. `errors` are all, `place` where they were seen."""
+    """`faults` in ladder order. `errors` are all, `place` where they were seen."""
 
     seen: Seen
     faults: list[Match]
@@ -40,7 +46,10 @@ class Judged:
 
     @property
     def leading(self) -> Match | None:
-        return next((match for match in self.faults if match.fault.blocks), None)
+        """The first that blocks, or else the first by which something has already failed: what it said was an error."""
+        said = {_flat(one.text) for one in self.seen.launch.said if not evidence.is_warning(one)}
+        failed = (one for one in self.faults if any(_flat(line) in said for line in one.lines))
+        return next((match for match in self.faults if match.fault.blocks), next(failed, None))
 
     @property
     def others(self) -> list[Error]:
@@ -97,7 +106,11 @@ def _errors(seen: Seen) -> list[Error]:
         for field, text in state.unreadable.items() if set(state.unreadable) - _PASSING else ():
             which = state.source if state.index is None else f"{state.source}, card {state.index}"
             found.append(Error("host", f"{which}: {state.lines.get(field, f'{field}: {text}').strip()}"))
-    found += [Error("host", event.text) for event in seen.events if event.kind in _EVENTS]
+    found += [
+        Error("host", event.text)
+        for event in seen.events
+        if event.kind in _EVENTS or (event.kind == "other" and _ERROR.search(event.text))
+    ]
     return sorted(
         dict.fromkeys(found), key=lambda one: STEPS.index(one.step) if one.step in STEPS else len(STEPS)
     )

@@ -153,9 +153,33 @@ def asked(**facts: Any) -> dict[str, Any]:
 
 def test_nvidia_smi_that_hangs_is_a_fault_only_where_the_driver_hangs_as_well() -> None:
     hangs = asked(hung=True, returncode=None, error="no end within 30 s")
-    assert named(machine(launch=hangs)) == []
+    assert named(machine(launch=hangs)) == ["HWH-05-SLOW"]
     hangs["driver"]["cuda"] = {"error": "cuInit: no end within 50 s", "code": None}
     assert named(machine(launch=hangs)) == ["HWH-05"]
+
+
+@pytest.mark.parametrize(("seconds", "ids"), [(9.9, []), (10.0, ["HWH-05-SLOW"])])
+def test_nvidia_smi_that_is_slow_is_told_and_stops_nothing(seconds: float, ids: list[str]) -> None:
+    from plugins.catalogue import matches
+
+    seen = machine(launch=asked(seconds=seconds))
+    assert [match.fault.id for match in matches(seen)] == ids
+    assert not any(match.fault.blocks for match in matches(seen))
+    other = asked(seconds=seconds, command=["rocminfo"])
+    assert named(machine(launch=other)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("NVRM: GPU6 _kgspIsHeartbeatTimedOut: Heartbeat timed out, diff 6070 timeout 5200", ["HWH-05"]),
+        ("amdgpu 0000:c5:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE", ["HWH-05"]),
+        ("amdgpu 0000:c5:00.0: amdgpu: GPU reset begin!", []),
+    ],
+)
+def test_firmware_that_is_silent_is_told_by_the_kernel_without_a_number(text: str, ids: list[str]) -> None:
+    event = {"kind": "other", "number": None, "pci": None, "text": text}
+    assert named(machine(inventory={"kernel_log": {"error": None, "events": [event]}})) == ids
 
 
 @pytest.mark.parametrize(("status", "ids"), [(15, ["HWH-03"]), (0, []), (9, [])])

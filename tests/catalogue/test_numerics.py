@@ -12,6 +12,7 @@ from tests.catalogue.patched import failing
 from tests.catalogue.patched import lines
 from tests.catalogue.patched import machine
 from tests.catalogue.patched import named
+from tests.catalogue.patched import saying
 
 Computed = dict[str, Any]
 
@@ -173,3 +174,41 @@ def test_what_float16_cannot_hold_is_told_by_torch() -> None:
     text = "RuntimeError: value cannot be converted to type  c10::Half without overflow"
     assert named(machine(launch=failing("model", text))) == ["NUM-01"]
     assert named(machine(launch=failing("model", text.replace("c10::Half", "int64_t")))) == []
+
+
+@pytest.mark.parametrize(
+    ("base", "dtype", "ids"),
+    [
+        ("a100-80", "float8_e4m3fn", ["NUM-04-FLOAT"]),
+        ("l40s", "float8_e4m3fn", []),
+        ("a100-80", "float16", []),
+    ],
+)
+def test_float8_begins_with_ada(base: str, dtype: str, ids: list[str]) -> None:
+    refused = {
+        "finite": False,
+        "error": None,
+        "raised": "RuntimeError: refused",
+        "equal": None,
+        "digest": None,
+    }
+    one = evidence(base, "launch", "computations")[0] | {"dtype": dtype} | refused
+    assert named(machine(base, launch={"computations": [one]})) == ids
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("float8_e4m3fn needs compute capability 8.9, and this card has 8.0", ["NUM-04-FLOAT"]),
+        ('ValueError("type fp8e4nv not supported in this architecture.")', ["NUM-04-FLOAT"]),
+        ("AssertionError: fp8e4nv data type is not supported on CUDA arch < 89", ["NUM-04-FLOAT"]),
+        (
+            "torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9",
+            ["NUM-04-FLOAT"],
+        ),
+        ("ValueError: The quantization method fp8 is not supported for the current GPU.", ["NUM-04-FLOAT"]),
+        ("INFO: the cache is in fp8 on compute capability 9.0", []),
+    ],
+)
+def test_what_programs_say_where_a_card_has_no_float8(text: str, ids: list[str]) -> None:
+    assert named(machine("a100-80", launch=saying(text, "compute"))) == ids

@@ -79,10 +79,32 @@ def test_links_are_held_against_the_sisters(active: int | None, inactive: int | 
 def test_cards_without_switches_may_have_links_that_are_not_bridged(second: int, ids: list[str]) -> None:
     def bridged(one: dict[str, Any]) -> dict[str, Any]:
         active = second if one["index"] == 1 else 4
-        return one | {"nvlinks_active": active, "nvlinks_inactive": 12 - active, "fabric_state": None}
+        links = {"nvlinks_active": active, "nvlinks_inactive": 12 - active}
+        return one | links | {"fabric_state": None, "name": "NVIDIA A100 80GB PCIe"}
 
     inventory = {"states": [bridged(one) for one in evidence(TWO, "inventory", "states")]}
     assert named(machine(TWO, inventory=inventory, launch={"states": []})) == ids
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "active", "inactive", "ids"),
+    [
+        ("Tesla V100-SXM2-32GB", 3, 4, 2, ["MGP-04"]),
+        ("NVIDIA H100 80GB HBM3", 3, 17, 1, ["MGP-04"]),
+        ("Tesla V100-SXM2-32GB", 3, 6, 0, []),
+        ("Tesla V100-SXM2-32GB", 3, 0, 6, []),
+        ("Tesla V100-SXM2-32GB", 0, 4, 2, []),  # maybe there is no other card
+        ("NVIDIA A100 80GB PCIe", 3, 4, 8, []),
+        ("NVIDIA RTX A6000", 1, 0, 4, []),
+    ],
+)
+def test_on_a_board_every_link_is_used(
+    name: str, index: int, active: int, inactive: int, ids: list[str]
+) -> None:
+    one = {"source": "nvidia-smi nvlink -s", "index": index, "name": name}
+    links = {"nvlinks_active": active, "nvlinks_inactive": inactive}
+    seen = machine(inventory={"states": []}, launch={"states": [one | links], "devices": []})
+    assert [id for id in named(seen) if id.startswith("MGP")] == ids
 
 
 def test_a_machine_whose_links_are_all_down_has_none() -> None:

@@ -106,6 +106,14 @@ def test_a_fault_that_does_not_block_is_noted_and_decides_nothing(run: Any) -> N
     assert "to note      the cause of TST-02 (TST-02, at host)" in out
 
 
+def test_what_an_advisory_warns_of_has_happened_where_an_error_says_so(run: Any) -> None:
+    ended, out = run("RuntimeError: slow fan\n", "--json")
+    found = json.loads(out)
+    assert (ended, found["fault"], found["first_error"]) == (11, "TST-02", "RuntimeError: slow fan")
+    ended, out = run("RuntimeError: slow fan\nRuntimeError: tangled wires\n", "--json")
+    assert json.loads(out)["fault"] == "TST-01"
+
+
 def test_a_fault_leads_before_an_error_that_nothing_matches_which_is_told_too(run: Any) -> None:
     _, out = run("ModuleNotFoundError: No module named 'torch'\nOSError: rusty torch\n")
     assert "cause        the cause of TST-03 (TST-03)" in out
@@ -200,6 +208,7 @@ def test_it_needs_neither_torch_nor_pytest_and_starts_without_them() -> None:
         "import sys, plugins.diagnose.__main__ as command\n"
         "ended = command.main(['-'])\n"
         "heavy = {'torch', 'numpy', 'pytest', '_pytest', 'jinja2', 'asyncio'} & set(sys.modules)\n"
+        "heavy |= {'plugins.verdict_file'} & set(sys.modules)\n"
         "print(ended, sorted(heavy), file=sys.stderr)\n"
     )
     end = subprocess.run(

@@ -34,6 +34,10 @@ BROKEN = {
     "rocminfo-kfd-invalid": ("driver", "Unable to open /dev/kfd"),
     "rocminfo-not-loaded": ("driver", "ROCk module is NOT loaded"),
     "said-mismatch": ("driver", "Failed to initialize NVML: Driver/library version mismatch"),
+    "q-fabric-in-progress": ("driver", None),
+    "q-vgpu-unlicensed": ("compute", None),
+    "table-550-a100-mig-empty": ("driver", None),
+    "nvlink-v100-inactive": ("compute", None),
     "rocm-smi-6.3-mi300x-qpx": ("device", None),
     "table-525-a40-err": ("host", None),
 }

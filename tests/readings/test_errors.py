@@ -47,6 +47,15 @@ ERRORS: list[tuple[str, str, int | None, str | None]] = [
      "compute", None, None),
     ("RuntimeError: NCCL error in: ../ProcessGroupNCCL.cpp:1, unhandled system error", "compute", None, None),
     ("ValueError: the moon is full", "application", None, None),
+    ("torch.OutOfMemoryError", "compute", None, None),
+    ("requirement error: unsatisfied condition: cuda >= 9.2", "driver", None, None),
+    ("host:6303:6304 [2] transport/nvls.cc:254 NCCL WARN Cuda failure 1 'invalid argument'", "compute", None, None),
+    ("Check failed: e == cudaSuccess (803 vs. 0) : system has unsupported display driver / cuda driver combination",
+     "device", 803, "cuda"),
+    ("cuda_init: failed to initialize CUDA: CUDA driver version is insufficient for CUDA runtime version",
+     "device", 35, "cuda"),
+    ("nv-fabricmanager[1]: fabric manager driver interface version 530.30.02 don't match with driver version",
+     "driver", None, None),
 ]  # fmt: skip
 
 HARMLESS = [
@@ -58,6 +67,8 @@ HARMLESS = [
     "cudaErrorSuccess",
     "    Retired Pages   : None, ECC Errors: 0",
     "error_rate = 0.01",
+    "    except ValueError:",
+    "RuntimeError:",
     "Epoch 3: error 0.0312",
 ]
 
@@ -172,3 +183,12 @@ def test_every_rung_that_an_error_can_have_is_one_of_the_ladder() -> None:
     from fixtures.evidence.models import STEPS
 
     assert {step for step, _ in error_steps.TABLE} <= set(STEPS)
+
+
+def test_the_text_of_an_exception_may_begin_below_its_name() -> None:
+    text = (
+        "RuntimeError:\n        CUDA Setup failed despite GPU being available. Please run it again\n\nafter\n"
+    )
+    (found,) = errors.read(text).said
+    assert found.text == "RuntimeError: CUDA Setup failed despite GPU being available. Please run it again"
+    assert found.step == "extensions"
