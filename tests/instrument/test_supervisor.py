@@ -167,6 +167,18 @@ def test_an_application_that_the_loop_forked_is_seen_in_its_own_interpreter(tmp_
     assert len(report["interpreters"]) == 1
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_of_a_process_that_ended_between_two_looks_no_environment_is_guessed(
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its program file is that of every environment made from it."""
+    watch = supervisor.Watch({**asdict(python(tmp_path, "")), "wakeup": os.pipe()[0]})
+    monkeypatch.setattr(processes, "program", lambda pid: sys.executable)
+    monkeypatch.setattr(processes, "command", lambda pid: [sys.executable] if there else [])
+    watch._note(os.getpid())
+    assert {prefix for _, prefix in watch.interpreters} == ({sys.prefix} if there else set())
+
+
 def test_what_the_loop_leaves_behind_is_named(tmp_path: Path) -> None:
     code = "import subprocess; subprocess.Popen(['sleep', '600'])"
     report = run(python(tmp_path, code, driver=True))
