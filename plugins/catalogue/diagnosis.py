@@ -42,10 +42,14 @@ class Diagnosis:
         own = [match for match in self.matches if check_of(match.fault) == name and _concerns(match, card)]
         return [_shown(match, self.seen) for match in own]
 
-    def behind(self, check: str, step: str) -> list[Shown]:
-        """Of a check that fails by itself: what makes it fail, or else what blocks on its rung."""
+    def known(self, check: str, step: str, *, holds: bool) -> list[Shown]:
+        """What stands behind a check: the faults that make it fail or, where it fails by itself and there is none of
+        these, what blocks on its rung."""
+        own = self.of(check)
+        if own or holds:
+            return own
         rest = [match for match in self.matches if match.fault.step == step and match.fault.blocks]
-        return self.of(check) or [_shown(match, self.seen) for match in rest]
+        return [_shown(match, self.seen) for match in rest]
 
     def since(self, health: Health) -> list[Shown]:
         """The faults that show only with what was read after the pilot."""

@@ -59,7 +59,7 @@ def test_a_small_computation_agrees_with_float64_on(
     computed = bool(done) and not wrong and not untried and rung(launch, "compute") == "ok"
     calculated = any(one.raised is None and _wrong(one) for one in done)
     id = f"launch.compute[{device}]"
-    faults = machine.of(id) if computed else machine.behind(id, "compute")
+    faults = machine.known(id, "compute", holds=computed)
     claim(
         computed,
         required=f"finite, and within {_tolerances(done)}"
@@ -71,7 +71,7 @@ def test_a_small_computation_agrees_with_float64_on(
         found="; ".join(wrong[:MOST])
         or (f"nothing computed in {', '.join(sorted(untried))}" if done and untried else "")
         or ("" if rung(launch, "compute") == "ok" else rung(launch, "compute"))
-        or f"{len(done)} computations, "
+        or f"{len(done)} computations{', ' if worst else ''}"
         + "; ".join(f"{one.operation}: {one.error:.1e}" for one in worst[:2]),
         decision="reconfigure" if calculated and device != "cpu" and not faults else None,
         faults=faults,
@@ -106,8 +106,9 @@ def test_what_is_copied_to_a_card_arrives_bit_for_bit(
     claim(
         arrived,
         required=f"every bit, on {len(ways)} ways",
-        found="; ".join([*wrong, *untried][:MOST]) or f"{sum(map(len, seen.values()))} copies, all exact",
-        faults=machine.of("launch.transfers") if arrived else machine.behind("launch.transfers", "compute"),
+        found="; ".join([*wrong, *untried][:MOST])
+        or (f"{sum(map(len, seen.values()))} copies, all exact" if ways else "no card to copy to"),
+        faults=machine.known("launch.transfers", "compute", holds=arrived),
     )
 
 
@@ -131,8 +132,7 @@ def test_a_second_process_can_use_a_card_beside_the_first(
     claim(
         usable,
         required="two processes on each card at the same time",
-        found="; ".join(wrong[:MOST]) or f"{len(cards)} cards, each by two at a time",
-        faults=machine.of("launch.second_process")
-        if usable
-        else machine.behind("launch.second_process", "compute"),
+        found="; ".join(wrong[:MOST])
+        or (f"{len(cards)} cards, each by two at a time" if cards else "no card to share"),
+        faults=machine.known("launch.second_process", "compute", holds=usable),
     )

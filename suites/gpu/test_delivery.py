@@ -35,9 +35,7 @@ def test_there_are_as_many_cards_as_the_order_says(
         found=f"{seen} in the application's interpreter, {there} on the machine",
         decision="fix" if hidden or seen > order.cards else None,
         change="CUDA_VISIBLE_DEVICES or its like" if hidden else None,
-        faults=machine.of("launch.cards_ordered")
-        if right
-        else machine.behind("launch.cards_ordered", "device"),
+        faults=machine.known("launch.cards_ordered", "device", holds=right),
     )
 
 
@@ -70,7 +68,7 @@ def test_every_card_is_the_model_that_was_ordered(
         right,
         required=order.card,
         found=", ".join(names) + (f" ({'; '.join(others)})" if others else ""),
-        faults=machine.of("launch.card_model") if right else machine.behind("launch.card_model", "device"),
+        faults=machine.known("launch.card_model", "device", holds=right),
     )
 
 
@@ -110,5 +108,5 @@ def test_every_card_has_the_memory_of_the_model_that_was_ordered(
         right,
         required=f"{usual} GiB on each card, within {SLACK:.0%}",
         found="; ".join(wrong) or ", ".join(f"{(size or 0) / 2**30:.1f} GiB" for size in sizes.values()),
-        faults=machine.of("launch.card_memory") if right else machine.behind("launch.card_memory", "device"),
+        faults=machine.known("launch.card_memory", "device", holds=right),
     )

@@ -27,12 +27,12 @@ def test_no_counter_of_damage_has_grown_while_the_pilot_ran(
         claim.not_reached(
             "health of the cards", "neither a library nor the kernel's files told anything of them"
         )
-    before = {_same(state): state.errors_uncorrected or 0 for state in inventory.states}
+    before = {_same(state): state.errors_uncorrected for state in inventory.states}
     grown = [
         f"{state.name or state.pci or state.index}: {state.errors_uncorrected} uncorrected memory errors, "
-        f"{before.get(_same(state), 0)} before"
+        f"{'an unknown number' if (held := before.get(_same(state))) is None else held} before"
         for state in health.after
-        if state.errors_uncorrected is not None and state.errors_uncorrected > before.get(_same(state), 0)
+        if state.errors_uncorrected is not None and state.errors_uncorrected > (before.get(_same(state)) or 0)
     ]
     lost = len(inventory.states) > len(health.after)
     told = [state for state in health.after if state.errors_uncorrected is not None]

@@ -28,14 +28,13 @@ def test_the_interpreter_that_runs_is_the_one_asked_for(
 ) -> None:
     seen = launch.interpreter
     asked_for = seen is not None and seen.real_path == launch.asked_real_path
-    own = "launch.interpreter"
     claim(
         asked_for,
         required=f"{launch.asked_interpreter} ({launch.asked_real_path})",
         found=f"{seen.real_path}, Python {seen.version}, prefix {seen.prefix}"
         if seen
         else rung(launch, "interpreter"),
-        faults=machine.of(own) if asked_for else machine.behind(own, "interpreter"),
+        faults=machine.known("launch.interpreter", "interpreter", holds=asked_for),
     )
 
 
@@ -89,9 +88,7 @@ def test_torch_imports_in_that_interpreter(launch: Launch, machine: Diagnosis, c
     torch = launch.torch
     build = torch and (f"CUDA {torch.cuda}" if torch.cuda else f"HIP {torch.hip}" if torch.hip else "CPU")
     imported = torch is not None and rung(launch, "import") == "ok"
-    faults = (
-        machine.of("launch.torch_imports") if imported else machine.behind("launch.torch_imports", "import")
-    )
+    faults = machine.known("launch.torch_imports", "import", holds=imported)
     claim(
         imported,
         required="an import of torch without an error",
@@ -123,7 +120,7 @@ def _absent(launch: Launch, inventory: Inventory) -> dict[str, Any]:
 def test_the_driver_answers(launch: Launch, inventory: Inventory, machine: Diagnosis, claim: Claims) -> None:
     need_rung(launch, "driver")
     answers = rung(launch, "driver") == "ok"
-    faults = machine.of("launch.driver") if answers else machine.behind("launch.driver", "driver")
+    faults = machine.known("launch.driver", "driver", holds=answers)
     claim(
         answers,
         required=f"a driver for {launch.asked_device}",
@@ -145,7 +142,7 @@ def test_the_asked_for_device_exists(
         there,
         required=" or ".join(wanted),
         found=f"{launch.device}: {names or 'the processor'}" if launch.device else rung(launch, "device"),
-        faults=machine.of("launch.device") if there else machine.behind("launch.device", "device"),
+        faults=machine.known("launch.device", "device", holds=there),
         **_absent(launch, inventory),
     )
 
@@ -176,6 +173,7 @@ def test_what_gives_the_application_access_is_set(
 )
 def test_the_process_that_computed_ended_by_itself(launch: Launch, claim: Claims) -> None:
     """A crash while the interpreter shuts down loses what an application has not written yet."""
+    need_rung(launch, "compute")
     failure = launch.first_failure()
     if failure is not None:
         claim.not_reached(f"launch: {failure.name}", failure.error or failure.status)
@@ -239,15 +237,16 @@ def test_every_extension_that_the_application_needs_does_its_work(
     """An import proves no kernel: each does one real operation on the card."""
     need_rung(launch, "extensions")
     wanted = [one.module for one in parameters.application.extensions]
-    tried = {one.name: one for one in launch.extensions}
     wrong = []
-    for name in wanted:
-        one = tried.get(name)
-        if one is None:
+    for name in dict.fromkeys(wanted):
+        tried = [one for one in launch.extensions if one.name == name]
+        if len(tried) < wanted.count(name):  # it may be asked for with several snippets
             wrong.append(f"{name}: never tried")
-        elif not one.imported or (one.operation is not None and not one.ran):
-            what = one.operation if one.imported else "import"
-            wrong.append(f"{name}: {what}: {one.ended or one.error or 'no word'}")
+        for one in tried:
+            undone = not one.imported or (one.operation is not None and not one.ran)
+            if undone or one.error or one.ended:
+                what = (one.operation or "after its import") if one.imported else "import"
+                wrong.append(f"{name}: {what}: {one.ended or one.error or 'no word'}")
     done = (
         f"{one.name} {one.version or ''}".strip() + f": {one.operation or 'imported'}"
         for one in launch.extensions
@@ -256,9 +255,7 @@ def test_every_extension_that_the_application_needs_does_its_work(
         bool(wanted) and not wrong,
         required=", ".join(wanted),
         found="; ".join(wrong) or "; ".join(done),
-        faults=machine.behind("launch.extensions", "extensions")
-        if wrong
-        else machine.of("launch.extensions"),
+        faults=machine.known("launch.extensions", "extensions", holds=not wrong),
     )
 
 
@@ -268,11 +265,12 @@ def test_the_machine_gives_the_application_what_it_needs(
 ) -> None:
     """Memory, shared memory, open files, places to write, locale, clock and the health of the cards."""
     need_rung(launch, "host")
-    host = launch.host
+    host, observed = launch.host, rung(launch, "host")
     if host is None:
-        claim.not_reached("launch: host", "nothing was seen of it")
+        claim.not_reached("launch: host", "nothing was seen of it" if observed == "ok" else observed)
+    if observed == "ok" and not host.places:
+        claim.not_reached("launch: host", "no place that will be written was looked at")
     faults = machine.of("launch.host")
-    observed = rung(launch, "host")
     # a cache that cannot be written may be one that is only read
     unwritable = [
         f"{place.role} {place.path}: errno {place.errno}"

@@ -12,8 +12,10 @@ import pytest
 
 from fixtures import burn_in
 from fixtures.evidence.burning import BurnIn
+from fixtures.evidence.models import TorchDevice
 from fixtures.probe import burn
 from fixtures.probe.lines import Lines
+from tests.instrument.making import until
 
 torch = pytest.importorskip("torch")
 
@@ -108,10 +110,34 @@ def test_a_device_that_is_not_there_fails_by_itself(tmp_path: Path) -> None:
         0.01,
         tmp_path,
         tmp_path / "raw",
-        names={"cuda:7": "NVIDIA H200"},
+        cards=[TorchDevice(index=7, name="NVIDIA H200", memory_bytes=None, capability=None, uuid=None)],
     )
     processor, card = seen.cards
     assert (processor.name, card.name) == (None, "NVIDIA H200")
+    assert (processor.error, processor.ended) == (None, None)  # it did its work
     assert processor.compared > 0
     assert (card.compared, card.thirds()) == (0, None)
     assert card.error
+
+
+class Two:
+    """Two cards as their library numbers them; torch sees the second alone, as its first."""
+
+    unread = None
+
+    def __init__(self, wanted: str) -> None:
+        self.wanted = wanted
+
+    def loads(self) -> list[tuple[str | None, dict[str, Any]]]:
+        return [("GPU-a", {"temperature_c": 30.0}), ("GPU-b", {"temperature_c": 70.0})]
+
+
+@pytest.mark.parametrize(("places", "wanted"), [({"GPU-b": 0}, {0: 70.0}), ({}, {0: 30.0, 1: 70.0})])
+def test_the_warmth_is_that_of_the_card_that_torch_means(
+    places: dict[str, int], wanted: dict[int, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(burn_in, "Cards", Two)
+    monkeypatch.setattr(burn_in, "LOOK_S", 0.001)
+    with burn_in._watched(["cuda:0"], places) as warmth:
+        until(lambda: len(warmth) >= 2)
+    assert {one.card: one.temperature_c for one in list(warmth)} == wanted

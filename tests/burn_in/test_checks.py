@@ -97,6 +97,32 @@ def test_a_card_that_computed_nothing_has_no_rate(check: Callable[..., None]) ->
         check(burned(card(0, error="out of memory")), "cuda-0", Claims([]))
 
 
+@pytest.mark.parametrize("check", [STEADY, ALIKE])
+@pytest.mark.parametrize("how", [{"error": "no end within 720 s"}, {"ended": "killed by SIGKILL"}])
+def test_a_card_that_broke_off_is_neither_steady_nor_alike(
+    check: Callable[..., None], how: dict[str, str]
+) -> None:
+    with pytest.raises(NotReached, match=r"no end|SIGKILL"):
+        check(burned(card(0, *STEADY_700, **how)), "cuda-0", Claims([]))
+
+
+def test_one_stretch_is_not_held_against_itself() -> None:
+    with pytest.raises(NotReached, match="too short"):
+        STEADY(burned(card(0, 700)), "cuda-0", Claims([]))
+    assert said(STEADY, burned(card(0, 700, 700))).holds
+
+
+def test_a_card_whose_sisters_all_broke_off_is_held_against_none() -> None:
+    with pytest.raises(NotReached, match="none of the other cards"):
+        ALIKE(burned(card(0, *STEADY_700), card(1, error="out of memory")), "cuda-0", Claims([]))
+
+
+def test_reasons_that_nobody_tells_are_not_called_none() -> None:
+    words = "why its clocks are lowered could not be seen"
+    assert words in said(STEADY, burned(card(0, *STEADY_700))).found
+    assert words not in said(STEADY, burned(card(0, *STEADY_700), reasons=((),) * 9)).found
+
+
 def test_what_broke_off_without_a_wrong_bit_is_no_proof_against_the_card() -> None:
     assert said(RIGHT, burned(card(0, *STEADY_700, error="no kernel image"))).decision == "fix"
     assert said(RIGHT, burned(card(0, *STEADY_700, unequal=2, error="no kernel image"))).decision is None

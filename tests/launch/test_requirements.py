@@ -114,6 +114,7 @@ def test_options_hashes_and_addresses_are_read_as_pip_reads_them(compare: Callab
         (b"torch==2.8.0\n!!\n", "requirements.txt, line 2: no requirement: !!"),
         (b"torch=2.8.0\n", "requirements.txt, line 1: no requirement: torch=2.8.0"),
         (b"\x80\n", "requirements.txt: bytes that are no UTF-8"),
+        (b"# nothing yet\n", "requirements.txt: names no package"),
         (b"-r requirements.txt\n", "more than 8 files that name one another"),
     ],
 )
