@@ -6,6 +6,7 @@ a merge patch on a healthy machine: objects are merged key by key, everything el
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ class Recorded:
     evidence: dict[str, dict[str, Any]]
     expected: dict[str, Any] | None
 
-    @property
+    @functools.cached_property
     def seen(self) -> Seen:
         """As the models have it.
 
@@ -60,9 +61,24 @@ def healthy() -> list[Recorded]:
 
 def faulty() -> list[Recorded]:
     """Every recorded fault, in each of the places where it can be."""
-    return [fault(path, place) for path in _files("faults") for place in load(path).get("places", PLACES)]
+    return [fault(path, place) for path in _files("faults") for place in _places(path)]
 
 
+def told_apart() -> list[Recorded]:
+    """Every recorded fault, in both places where they make a difference and else in one of them, in turn."""
+    chosen = []
+    for number, path in enumerate(_files("faults")):
+        places, wanted = _places(path), load(path)["expected"]
+        same = len({json.dumps(wanted[place], sort_keys=True) for place in places}) == 1
+        chosen += [fault(path, place) for place in ([places[number % len(places)]] if same else places)]
+    return chosen
+
+
+def _places(path: Path) -> list[str]:
+    return list(load(path).get("places", PLACES))
+
+
+@functools.cache
 def machine(name: str, place: str) -> Recorded:
     record = load(MACHINES / "healthy" / f"{name}.json")
     evidence = {one: record[one] for one in EVIDENCE if one in record}
@@ -71,6 +87,7 @@ def machine(name: str, place: str) -> Recorded:
     return Recorded(name, place, None, record["order"], evidence, None)
 
 
+@functools.cache
 def fault(path: Path, place: str) -> Recorded:
     record = load(path)
     base = machine(record["based_on"], place)
@@ -95,7 +112,9 @@ def merged(target: Any, patch: Any) -> Any:
     return result | {key: merged(result.get(key), value) for key, value in patch.items()}
 
 
+@functools.cache
 def load(path: Path) -> dict[str, Any]:
+    """Read once; nobody changes it, and what is made of it shares its parts."""
     return jsons.parse(path.read_text(encoding="utf-8"))
 
 
