@@ -7,6 +7,7 @@ import itertools
 from fixtures.evidence.models import Computation
 from fixtures.evidence.models import Launch
 from fixtures.evidence.parameters import Parameters
+from fixtures.evidence.rules import counted
 from fixtures.evidence.rules import need_rung
 from fixtures.evidence.rules import rung
 from plugins.catalogue.diagnosis import Diagnosis
@@ -133,6 +134,6 @@ def test_a_second_process_can_use_a_card_beside_the_first(
         usable,
         required="two processes on each card at the same time",
         found="; ".join(wrong[:MOST])
-        or (f"{len(cards)} cards, each by two at a time" if cards else "no card to share"),
+        or (f"{counted(len(cards), 'card')}, each by two at a time" if cards else "no card to share"),
         faults=machine.known("launch.second_process", "compute", holds=usable),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fixtures.evidence.ladder import CardState
 from fixtures.evidence.ladder import Health
 from fixtures.evidence.models import Inventory
+from fixtures.evidence.rules import counted
 from plugins.catalogue.diagnosis import Diagnosis
 from plugins.criteria import check
 from plugins.criteria import Claims
@@ -38,10 +39,10 @@ def test_no_counter_of_damage_has_grown_while_the_pilot_ran(
     told = [state for state in health.after if state.errors_uncorrected is not None]
     claim(
         not grown and not lost,
-        required=f"{cards} cards that answer, no new uncorrected error, nothing in the kernel's log",
+        required=f"{counted(cards, 'card')} that can be read, no new uncorrected error, nothing in the kernel's log",
         found="; ".join(grown)
         or (f"{len(health.after)} of {len(inventory.states)} cards answer after the pilot" if lost else "")
-        or f"{len(health.after)} cards answer; the errors of {len(told)} of them are counted, and none is new",
+        or f"{counted(len(health.after), 'card')} read; the errors of {len(told)} of them are counted, and none is new",
         advice="run the pilot once more: the same again means another machine" if grown else None,
         faults=faults,
     )

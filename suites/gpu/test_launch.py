@@ -14,6 +14,7 @@ from fixtures.evidence.models import Launch
 from fixtures.evidence.models import Ran
 from fixtures.evidence.parameters import asks_for_python
 from fixtures.evidence.parameters import Parameters
+from fixtures.evidence.rules import counted
 from fixtures.evidence.rules import need_rung
 from fixtures.evidence.rules import rung
 from fixtures.evidence.trial import Trial
@@ -121,10 +122,11 @@ def test_the_driver_answers(launch: Launch, inventory: Inventory, machine: Diagn
     need_rung(launch, "driver")
     answers = rung(launch, "driver") == "ok"
     faults = machine.known("launch.driver", "driver", holds=answers)
+    cards = counted(len(inventory.cards), "card")
     claim(
         answers,
         required=f"a driver for {launch.asked_device}",
-        found=f"{rung(launch, 'driver')}; driver {inventory.driver or 'not seen'}, {len(inventory.cards)} cards",
+        found=f"{rung(launch, 'driver')}; driver {inventory.driver or 'not seen'}, {cards}",
         faults=faults,
         **_absent(launch, inventory),
     )
