@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 FAULT, TWIN = "fault", "healthy twin"
-ILL, WELL = "recorded machine with a fault", "recorded healthy machine"
+ILL, WELL = "recorded faulty machine", "recorded healthy machine"
 #: what is counted -> what is said of those that came out right
 _RIGHT = {FAULT: "caught", TWIN: "accepted", ILL: "named rightly", WELL: "without a false alarm"}
 
