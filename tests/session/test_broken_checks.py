@@ -55,7 +55,7 @@ def test_checks_that_go_wrong_leave_the_trial_undecided(trapped: Bench, options:
     trapped.environment |= {"TRAP": ",".join(NO_FAILURES), "SECRET_THING": SECRET}
     run = trapped.run(*options, device="cuda")
     assert came_to(run, NO_FAILURES) == {name: (status, True) for name, (status, _) in NO_FAILURES.items()}
-    assert (run.decided.decision, run.exit_status) == ("undecided", 12)
+    assert (run.decided.decision, run.exit_status) == ("undecided", 12), run.decided.first_error
     assert SECRET not in run.output
     assert run.trial
     holding = [
