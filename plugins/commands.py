@@ -23,6 +23,8 @@ def repeat(config: pytest.Config, suite: str, device: str) -> str:
             words += [option, str(value)]
     if config.getoption("once"):
         words.append("--once")
+    if minutes := config.getoption("burn_in"):
+        words += ["--burn-in", f"{minutes:g}"]
     if workers := getattr(config.option, "numprocesses", None):
         words += ["-n", str(workers)]
     return shlex.join(words)

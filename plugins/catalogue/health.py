@@ -52,6 +52,9 @@ _SILENT = re.compile(
 BY_HARDWARE = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
 BY_HEAT = (*BY_HARDWARE, "sw_thermal_slowdown")
 
+#: figures of one card that cannot be read: temperature, power and use
+ALL_UNREADABLE = 3
+
 
 def loaded(seen: Seen) -> Iterator[tuple[UnderLoad, list[CardState]]]:
     """The cards while the application ran, each with what else is known of it."""
@@ -140,7 +143,9 @@ def _needs_reset(state: CardState) -> bool:
 
 
 def _is_lost(state: CardState) -> bool:
-    return any("is lost" in text.casefold() for text in state.unreadable.values())
+    """A single figure that reads ERR! passes by itself; one of which nothing can be read any more is gone."""
+    wrong = [text.casefold() for text in state.unreadable.values()]
+    return any("is lost" in text for text in wrong) or sum("err" in text for text in wrong) >= ALL_UNREADABLE
 
 
 def no_answer(seen: Seen) -> list[str]:

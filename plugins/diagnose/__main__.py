@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 
+from fixtures.evidence.errors import InputError
 from plugins import console
 
 FIX, RECONFIGURE = 10, 11
@@ -37,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--json", action="store_true", help="the answer as JSON")
     given = parser.parse_args(arguments)
-    if not given.files and sys.stdin.isatty():
+    if not given.files and sys.stdin is not None and sys.stdin.isatty():
         print("paste, and end with Ctrl-D:", file=sys.stderr)
 
     from plugins.diagnose import given as giving
@@ -47,7 +48,16 @@ def main(arguments: list[str] | None = None) -> int:
     from plugins.terminal import one_line
 
     texts = [giving.read(path) for path in dict.fromkeys(given.files or ["-"])]
-    read = [(one, reading.read(one)) for one in texts]
+    read, unknown = [], []
+    for one in texts:
+        try:
+            read.append((one, reading.read(one)))
+        except InputError as error:  # what the others say is not lost with it
+            unknown.append(error)
+    if not read:
+        raise unknown[0]
+    for problem in unknown:
+        print(f"left out: {one_line(str(problem), 1000)}", file=sys.stderr)
     judged = judging.judge([one for _, found in read for one in found], given.place)
     if given.json:
         json.dump(page.as_json(read, judged), sys.stdout, indent=2)

@@ -45,6 +45,8 @@ def read(path: str | None) -> Given:
         InputError: it is not there, is no file, is empty, or holds no text.
     """
     if path in (None, "-"):
+        if sys.stdin is None:
+            raise InputError(STANDARD_INPUT, "", "that it is closed", "a text, or the names of files")
         return of(STANDARD_INPUT, sys.stdin.buffer)
     name = str(path)
     try:

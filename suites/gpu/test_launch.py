@@ -74,7 +74,10 @@ def test_the_environment_is_the_one_that_was_written_down(launch: Launch, claim:
         not wrong,
         required=f"the versions of {held.file}",
         found="; ".join(wrong) or f"these, and {len(held.extra)} packages that it does not name",
-        advice=f"pip install -r {held.file} with the application's interpreter" if wrong else None,
+        change="application.requirements: the file that it names" if held.problem else None,
+        advice=f"pip install -r {held.file} with the application's interpreter"
+        if wrong and not held.problem
+        else None,
     )
 
 
@@ -96,8 +99,19 @@ def test_torch_imports_in_that_interpreter(launch: Launch, machine: Diagnosis, c
         found=f"torch {torch.version} for {build} in {torch.file}" if torch else rung(launch, "import"),
         advice=None
         if faults
-        else f"install torch for {launch.asked_interpreter}, or name in application.python one that has it",
+        else _without(launch)
+        or f"install torch for {launch.asked_interpreter}, or name in application.python one that has it",
         faults=faults,
+    )
+
+
+def _without(launch: Launch) -> str | None:
+    """What to do where torch imports as soon as some variables are not set."""
+    freed = [one.without for one in launch.retried if one.step == "import" and one.error is None]
+    return (
+        f"it imports without {' and '.join(freed[0])}: unset it, or take out what comes first there"
+        if freed
+        else None
     )
 
 
@@ -184,7 +198,7 @@ def test_the_process_that_computed_ended_by_itself(launch: Launch, claim: Claims
     usual = 0 if all(step.status == "ok" for step in launch.steps) else 1
     claim(
         end.returncode == usual and not end.timed_out,
-        required=f"exit {usual}",
+        required="an end by itself",
         found=f"killed by {end.signal}"
         if end.signal
         else "no end in time"
@@ -275,9 +289,11 @@ def test_the_machine_gives_the_application_what_it_needs(
     faults = machine.of("launch.host")
     # a cache that cannot be written may be one that is only read
     unwritable = [
-        f"{place.role} {place.path}: errno {place.errno}"
+        f"{place.role} {place.path}: " + ("no such folder" if place.errno is None else f"errno {place.errno}")
         for place in host.places
-        if place.errno is not None and place.role in ("output", "copy", "TMPDIR")
+        if (place.errno is not None and place.role in ("output", "copy", "TMPDIR"))
+        # Python takes another folder in silence, and other programs fail
+        or (place.role == "TMPDIR" and not place.exists)
     ]
     claim(
         observed == "ok" and not unwritable,

@@ -53,6 +53,8 @@ def loaded(base: str = "h100-sxm", **facts: Any) -> dict[str, Any]:
         ({"unreadable": {"reset": "GPU Reset Status / Reset Required: Yes"}}, "HWH-06"),
         ({"unreadable": {"power_w": "GPU is lost"}}, "HWH-03"),
         ({"unreadable": {"power_w": "Unknown Error"}}, None),
+        ({"unreadable": {"power_w": "ERR!", "temperature_c": "ERR!"}}, None),
+        ({"unreadable": {"power_w": "ERR!", "temperature_c": "ERR!", "utilisation": "ERR!"}}, "HWH-03"),
     ],
     ids=str,
 )

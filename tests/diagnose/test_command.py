@@ -222,3 +222,15 @@ def test_it_needs_neither_torch_nor_pytest_and_starts_without_them() -> None:
     )
     assert end.stderr == "11 []\n"
     assert "(DRV-02)" in end.stdout
+
+
+def test_a_text_in_which_nothing_is_known_is_left_out_and_what_the_others_say_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, other = tmp_path / "good.txt", tmp_path / "letter.txt"
+    good.write_text("RuntimeError: CUDA error: no kernel image is available\n", encoding="utf-8")
+    other.write_text("Dear provider,\nthe machine is nice.\n", encoding="utf-8")
+    assert console.status(lambda: main([str(other), str(good)])) in (10, 11)
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"left out: {other}: found nothing that is known here")
+    assert "no kernel image" in captured.out

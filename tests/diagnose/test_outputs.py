@@ -39,7 +39,7 @@ BROKEN = {
     "table-550-a100-mig-empty": ("driver", None),
     "nvlink-v100-inactive": ("compute", None),
     "rocm-smi-6.3-mi300x-qpx": ("device", None),
-    "table-525-a40-err": ("host", None),
+    "table-525-a40-err": ("driver", None),
 }
 
 

@@ -78,6 +78,8 @@ MISSING: dict[str, tuple[Callable[..., None], dict[str, Any], str | None]] = {
         {**EXTENSION, "ran": False, "error": "Wrong: is off"}, EXTENSION]}, "attention: Wrong: is off"),
     "no host": (HOST, {"host": None}, None),
     "no place": (HOST, {"host": {"places": []}}, None),
+    "no folder where TMPDIR leads": (HOST, {"host": {"places": [
+        {"role": "TMPDIR", "path": "/nowhere", "exists": False, "errno": None}]}}, "TMPDIR /nowhere: no such folder"),
     "no step": (CLEAN_END, {"steps": []}, None),
 }
 # fmt: on

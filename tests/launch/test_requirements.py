@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -115,6 +116,10 @@ def test_options_hashes_and_addresses_are_read_as_pip_reads_them(compare: Callab
         (b"torch=2.8.0\n", "requirements.txt, line 1: no requirement: torch=2.8.0"),
         (b"\x80\n", "requirements.txt: bytes that are no UTF-8"),
         (b"# nothing yet\n", "requirements.txt: names no package"),
+        (
+            b"numpy; python_version < '2'\n",
+            "requirements.txt: no package in it is for this Python and system",
+        ),
         (b"-r requirements.txt\n", "more than 8 files that name one another"),
     ],
 )
@@ -134,3 +139,17 @@ def test_the_file_that_powershell_writes_is_read(tmp_path: Path) -> None:
     file.write_text("torch==2.8.0+cu130\r\n", encoding="utf-16")
     seen = requirements.compare(file, "requirements.txt", INSTALLED, OLD)
     assert (seen.problem, seen.other, seen.missing) == (None, {}, {})
+
+
+def test_a_pipe_is_no_file_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "requirements.txt")
+    seen = requirements.compare(tmp_path / "requirements.txt", "requirements.txt", INSTALLED, None)
+    assert seen.problem == "requirements.txt: a folder, a pipe or a device, and no regular file"
+
+
+@pytest.mark.parametrize("line", ["absent @ https://user:secretpw@x/a.whl", "https://user:secretpw@x/a !!"])
+def test_the_password_in_an_address_is_not_kept(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text(f"numpy\n{line}\nalso-absent\n")
+    seen = requirements.compare(file, "requirements.txt", INSTALLED, None)
+    assert "secretpw" not in seen.model_dump_json()

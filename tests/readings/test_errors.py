@@ -70,6 +70,10 @@ HARMLESS = [
     "    except ValueError:",
     "RuntimeError:",
     "Epoch 3: error 0.0312",
+    # a healthy log of the kernel is full of them, and has a reader of its own
+    "[    0.512345] ACPI Error: Aborting method \\_SB.PC00 due to previous error (AE_NOT_FOUND)",
+    "[  812.331213] pcieport 0000:00:01.0: PCIe Bus Error: severity=Corrected, type=Physical Layer",
+    "Dec  1 10:30:00 node kernel: Error: Driver 'pcspkr' is already registered, aborting...",
 ]
 
 

@@ -26,3 +26,10 @@ def test_run_as_usual_nothing_of_that_is_said(bench: Bench) -> None:
     run = bench.run(forked=True)
     assert LEFT_OUT not in run.decided.advisories
     assert run.status("results.order_and_batch") == run.status("results.resume_agrees") == "passed"
+
+
+def test_a_burn_in_is_asked_for_again_by_the_commands_that_repeat_and_rerun(bench: Bench) -> None:
+    run = bench.run("--burn-in", "0.02", "-k", "inputs", device="cuda", forked=True)
+    assert "--burn-in 0.02" in run.decided.command.repeat
+    assert "--burn-in 0.02" in (run.decided.command.rerun or "")
+    assert "--burn-in" not in bench.run("-k", "inputs", device="cuda", forked=True).decided.command.repeat
