@@ -120,6 +120,17 @@ def test_cards_that_no_longer_answer_pass_nothing() -> None:
     assert "0 of" in claim.found
 
 
+def test_a_card_that_is_counted_and_tells_nothing_is_one_that_no_longer_answers() -> None:
+    lost = [{**dict.fromkeys(one), "source": one["source"], "index": one["index"], "unreadable": {}, "lines": {}}
+        for one in evidence("h100-sxm", "inventory", "states")]  # fmt: skip
+    after = machine(inventory={"states": lost}).inventory.states
+    assert after
+    claim = said(HEALTH, healthy(), health=Health(after=after))
+    assert claim is not None
+    assert not claim.holds
+    assert "0 of" in claim.found
+
+
 def test_a_count_that_was_not_known_before_is_not_called_zero() -> None:
     states = evidence("h100-sxm", "inventory", "states")
     before = machine(inventory={"states": [{**one, "errors_uncorrected": None} for one in states]})
