@@ -71,7 +71,10 @@ def no_card_came(seen: Seen) -> list[str]:
     counted = [asked.count for asked in (driver.cuda, driver.nvml) if asked and asked.count]
     # what stands on the bus of a container's host may be its neighbours'
     listed = [one for one in seen.inventory.cards if one.source != "pci"]
-    if seen.order is None or driver.pci is None or seen.launch.devices or listed or counted:
+    witnessed = [
+        state for state in seen.states if state.name
+    ]  # where the bus is hidden, nvidia-smi may still see them
+    if seen.order is None or driver.pci is None or seen.launch.devices or listed or counted or witnessed:
         return []
     computing = [one for one in driver.pci if (one.class_ or "0x03").startswith(_COMPUTING)]
     if not computing:

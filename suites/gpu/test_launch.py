@@ -116,8 +116,8 @@ def _without(launch: Launch) -> str | None:
 
 
 def _absent(launch: Launch, inventory: Inventory) -> dict[str, Any]:
-    """What to say instead when the machine shows no card at all, neither to a library nor on its bus."""
-    if launch.asked_device == "cpu" or inventory.cards:
+    """What to say instead when the machine shows no card at all: to no library, on no bus, and to no witness."""
+    if launch.asked_device == "cpu" or inventory.cards or any(state.name for state in launch.states):
         return {}
     return {
         "decision": "reconfigure",

@@ -279,8 +279,9 @@ def test_what_is_wrong_with_a_card_is_nothing_to_the_processor() -> None:
 
 def test_a_card_that_fell_off_is_not_one_that_never_came() -> None:
     driver = {"pci": [], "cuda": {"code": 100, "count": None}, "nvml": {"count": 0}}
-    none = {**NOTHING, "driver": driver}
-    assert named(machine(launch=none, inventory={"cards": []})) == ["ORD-03"]
+    none = {**NOTHING, "driver": driver, "states": []}
+    unlisted: Patch = {"cards": [], "states": []}
+    assert named(machine(launch=none, inventory=unlisted)) == ["ORD-03"]
     event = {
         "kind": "fell_off",
         "number": 79,
@@ -288,7 +289,7 @@ def test_a_card_that_fell_off_is_not_one_that_never_came() -> None:
         "text": "NVRM: GPU has fallen off the bus.",
     }
     log = {"kernel_log": {"error": None, "events": [event]}}
-    assert "ORD-03" not in named(machine(launch=none, inventory={"cards": []} | log))
+    assert "ORD-03" not in named(machine(launch=none, inventory=unlisted | log))
 
 
 # -- the order ------------------------------------------------------------------------------------------
@@ -631,3 +632,11 @@ def test_a_function_that_the_card_has_not_is_one_that_torch_was_not_compiled_for
     unknown = {"torch": {"architectures": None}}
     assert named(machine("mi300x", launch=text | unknown)) == ["TOR-02"]
     assert named(machine("mi300x", launch=text)) == []  # torch holds code for it: an extension's
+
+
+@pytest.mark.parametrize("witnessed", [True, False])
+def test_cards_that_a_witness_lists_are_there_though_the_bus_is_hidden(witnessed: bool) -> None:
+    launch: Patch = {**NOTHING, "driver": {"pci": [], "cuda": {"count": None}, "nvml": {"count": None}}}
+    states = evidence("h100-sxm", "launch", "states") if witnessed else []
+    hidden = machine(launch={**launch, "states": states}, inventory={"cards": [], "states": []})
+    assert ("ORD-03" in named(hidden)) is not witnessed
